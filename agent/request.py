@@ -1,0 +1,165 @@
+"""What was understood of a question: one typed request, each slot with the text it came from.
+
+Slot names and vocabularies are a contract with the suites (see docs/architecture.md).
+A slot that was not said is None: defaults are chosen by the calculator and reported as
+assumptions, never written here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent.answer import Correction, Intent, Language
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Money(_Record):
+    """An amount that the reader names: a budget or a price seen."""
+
+    amount: float
+    currency: str | None = None
+    per: Literal["hour", "month", "total"] | None = None
+
+
+class Slots(_Record):
+    """Every slot understood; None where the question is silent."""
+
+    # what is run
+    model: str | None = None
+    params_b: float | None = None
+    model_size_mb: float | None = None
+    task: Literal["train", "infer", "both", "quantize"] | None = None
+    method: str | None = None
+    """full, lora, qlora; with dpo+, grpo+, ppo, cpt+ or pretrain in front or alone."""
+    precision: str | None = None
+    quantization: str | None = None
+    kv_cache_dtype: str | None = None
+    optimizer: str | None = None
+    lora_rank: int | None = None
+    lora_targets: tuple[str, ...] | None = None
+    batch: int | None = None
+    grad_accum: int | None = None
+    gradient_checkpointing: Literal["none", "full", "selective"] | None = None
+    attention: Literal["eager", "sdpa", "flash"] | None = None
+    seq_len: int | None = None
+    input_len: int | None = None
+    output_len: int | None = None
+    img_size: int | None = None
+    concurrency: int | None = None
+    request_rate_per_s: float | None = None
+    framework: str | None = None
+    # on what
+    gpu: str | None = None
+    gpus: tuple[str, ...] | None = None
+    gpu_count: int | None = None
+    gpu_mem_gb: float | None = None
+    total_mem_gb: float | None = None
+    need_gb: float | None = None
+    gpu_mem_used_mib: int | None = None
+    gpu_mem_total_mib: int | None = None
+    host_ram_gb: float | None = None
+    vcpu: int | None = None
+    nodes: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    zero_stage: int | None = None
+    offload: bool | None = None
+    strategy: str | None = None
+    probe: bool | None = None
+    # where and for how much
+    provider: str | None = None
+    providers: tuple[str, ...] | None = None
+    instance: str | None = None
+    instances: tuple[str, ...] | None = None
+    instance_count: int | None = None
+    region: str | None = None
+    billing: Literal["spot", "payg", "subscription"] | None = None
+    budget: Money | None = None
+    price: Money | tuple[Money, ...] | None = None
+    discount: float | None = None
+    # how much work, how long
+    epochs: float | None = None
+    steps: int | None = None
+    samples: int | None = None
+    tokens: int | None = None
+    tokens_per_sample: int | None = None
+    rows: int | None = None
+    columns: int | None = None
+    hours: float | None = None
+    step_s: float | None = None
+    steps_per_s: float | None = None
+    ckpt_minutes: float | None = None
+    mtbf_hours: float | None = None
+    latency_s: float | None = None
+    # input, network, storage
+    bandwidth_gbps: float | None = None
+    throughput_mb_s: float | None = None
+    img_kb: float | None = None
+    gpu_img_s: float | None = None
+    gpu_util_pct: float | None = None
+    num_workers: int | None = None
+    storage: str | None = None
+    os: str | None = None
+    dataset: str | None = None
+
+
+class Span(_Record):
+    """Where in the text a slot was read."""
+
+    start: int
+    end: int
+    text: str
+
+
+class InvalidValue(_Record):
+    """A value that cannot be: what was given and what is allowed, in both languages."""
+
+    field: str
+    given: str
+    allowed: str
+    message_zh: str
+    message_en: str
+
+
+class Pasted(_Record):
+    """Structured material found in the text: a log, a config, a command line."""
+
+    kind: Literal[
+        "cuda_oom", "host_kill", "nvidia_smi", "hf_config", "training_arguments", "yaml_config",
+        "deepspeed_json", "accelerate_config", "serve_command", "torchrun_command", "vllm_log",
+        "error_message",
+    ]  # fmt: skip
+    fields: dict[str, Any] = Field(default_factory=dict)
+    """Numbers lifted from it; sizes in bytes under *_bytes names."""
+
+
+class Request(_Record):
+    """A question, understood."""
+
+    language: Language
+    intent: Intent
+    slots: Slots
+    spans: dict[str, Span] = Field(default_factory=dict)
+    inherited: tuple[str, ...] = ()
+    """Slots taken over from earlier turns."""
+    changed: tuple[str, ...] = ()
+    """Slots that this turn changed against the turn before."""
+    ambiguities: tuple[str, ...] = ()
+    """Slot names that could be read in more than one way, most important first."""
+    clarifying_question: str | None = None
+    """At most one, and only when the answer would flip."""
+    corrections: tuple[Correction, ...] = ()
+    """False premises found in the text, put right in the question's language."""
+    invalid: tuple[InvalidValue, ...] = ()
+    absurd: tuple[str, ...] = ()
+    """Slots whose value can be computed but is out of all proportion."""
+    pasted: tuple[Pasted, ...] = ()
+    topics: tuple[str, ...] = ()
+    """What a concept question is about: ids of guidance topics."""
+    search_query: str = ""
+    """The text to search guidance with, stripped of logs and noise."""
