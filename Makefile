@@ -70,3 +70,5 @@ test-torch: setup-torch  ## the tests that need torch
 
 clean:
 	rm -rf build dist $(VENV) .xuanka
+
+include $(wildcard make/*.mk)
