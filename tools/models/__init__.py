@@ -1,0 +1,60 @@
+"""The model registry: dimensions, parameter counts, and every way to name or describe a model.
+
+`find_model` reads a written name, `scan_models` reads free text, `reference_model` answers a
+nominal size, and `model_from_hf_config`, `model_from_gguf` and `model_from_safetensors` read a
+model that is not in the registry. Names are loaded when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tools.models.names import Family, closest_names, find_family, find_model, try_find_model
+    from tools.models.registry import all_models, get_model
+    from tools.models.spec import (
+        IndexerDims,
+        LinearDims,
+        MlaDims,
+        ModelMatch,
+        ModelMention,
+        ModelSpec,
+        MoeDims,
+        SlidingDims,
+    )
+
+_HOMES = {
+    "registry": ("all_models", "get_model"),
+    "names": ("Family", "closest_names", "find_family", "find_model", "try_find_model"),
+    "spec": (
+        "IndexerDims", "LinearDims", "MlaDims", "ModelMatch", "ModelMention", "ModelSpec",
+        "MoeDims", "SlidingDims",
+    ),
+}  # fmt: skip
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Family",
+    "IndexerDims",
+    "LinearDims",
+    "MlaDims",
+    "ModelMatch",
+    "ModelMention",
+    "ModelSpec",
+    "MoeDims",
+    "SlidingDims",
+    "all_models",
+    "closest_names",
+    "find_family",
+    "find_model",
+    "get_model",
+    "try_find_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name from its module at first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
