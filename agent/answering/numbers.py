@@ -1,0 +1,92 @@
+"""How numbers are written: never more precise than known, always with their unit."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from agent.answer import Language
+from tools.units import GIB, format_significant
+
+_CURRENCY_WORDS = {"CNY": ("元", "CNY"), "USD": ("美元", "USD")}
+_MARKUP = re.compile(r"[\\`*_\[\]()#|<>&~!]")
+_LONGEST_ECHO = 60
+
+
+def gib(size_bytes: float) -> str:
+    """Size in GiB: one decimal below 100, none above.
+
+    >>> gib(16.04 * 2**30), gib(1234.4 * 2**30), gib(0.12 * 2**30)
+    ('16.0 GiB', '1,234 GiB', '0.12 GiB')
+    """
+    value = size_bytes / GIB
+    if value >= 99.95:
+        return f"{value:,.0f} GiB"
+    return f"{value:.1f} GiB" if value >= 0.95 else f"{format_significant(value, 2)} GiB"
+
+
+def gib_range(low_bytes: float, high_bytes: float) -> str:
+    """Interval in GiB, as one number where both ends read alike.
+
+    >>> gib_range(16.04 * 2**30, 18.5 * 2**30), gib_range(2**30, 2**30)
+    ('16.0–18.5 GiB', '1.0 GiB')
+    """
+    low, high = gib(low_bytes), gib(high_bytes)
+    return low if low == high else f"{low.removesuffix(' GiB')}–{high}"
+
+
+def money(amount: Decimal | float, currency: str, language: Language, *, per: str = "") -> str:
+    """Amount of money, at most two decimals below 1,000.
+
+    >>> money(Decimal("11.63"), "CNY", "zh", per="/小时"), money(2.5, "USD", "en", per="/h")
+    ('11.63 元/小时', '2.5 USD/h')
+    """
+    word = _CURRENCY_WORDS.get(currency, (currency, currency))[0 if language == "zh" else 1]
+    value = float(amount)
+    if value >= 1000:
+        text = f"{value:,.0f}"
+    elif value >= 0.1:
+        text = f"{value:.2f}".rstrip("0").rstrip(".")
+    else:
+        text = format_significant(value, 2)
+    return f"{text} {word}{per}"
+
+
+def count(value: float, language: Language) -> str:
+    """A large count as people write it.
+
+    >>> count(5_500_000, "en"), count(5_000_000, "zh"), count(2048, "zh"), count(7e9, "en")
+    ('5.5 million', '500 万', '2048', '7 billion')
+    """
+    if language == "zh":
+        for size, word in ((1e8, "亿"), (1e4, "万")):
+            if value >= size:
+                return f"{format_significant(value / size, 3)} {word}"
+    else:
+        for size, word in ((1e9, "billion"), (1e6, "million")):
+            if value >= size:
+                return f"{format_significant(value / size, 3)} {word}"
+    return format_significant(value, 6)
+
+
+def duration(hours: float, language: Language) -> str:
+    """A span of time in the unit people would use.
+
+    >>> duration(0.5, "zh"), duration(3.25, "en"), duration(100, "en")
+    ('30 分钟', '3.3 h', '4.2 days')
+    """
+    if hours < 1:
+        return f"{format_significant(hours * 60, 2)} {'分钟' if language == 'zh' else 'minutes'}"
+    if hours < 48:
+        return f"{format_significant(hours, 2)} {'小时' if language == 'zh' else 'h'}"
+    return f"{format_significant(hours / 24, 2)} {'天' if language == 'zh' else 'days'}"
+
+
+def quoted(text: str) -> str:
+    """Words of the asker, short and without markup, to be shown as they are.
+
+    >>> quoted("<b>A10</b>")
+    'bA10/b'
+    """
+    plain = _MARKUP.sub("", " ".join(text.split()))
+    return plain if len(plain) <= _LONGEST_ECHO else plain[: _LONGEST_ECHO - 1] + "…"

@@ -1,0 +1,79 @@
+"""The one graph: a model node and a tool node, with or without a language model in the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
+
+from agent.backends.embedded import EmbeddedChatModel
+from agent.backends.messages import request_in
+from agent.settings import Settings
+from agent.toolbox import build_toolbox
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.graph.state import CompiledStateGraph
+
+_CHARACTERS_PER_TOKEN = 3.0
+
+
+class TidyConversation(AgentMiddleware[Any, Any]):
+    """Keeps a conversation small: questions and answers stay, steps and old turns go.
+
+    The newest answer keeps its request with every slot inherited so far, so that cutting old
+    turns loses nothing that was said.
+    """
+
+    def __init__(self, *, history_tokens: int) -> None:
+        super().__init__()
+        self._history_tokens = history_tokens
+
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        """Messages to drop when a turn is finished."""
+        messages: list[BaseMessage] = state["messages"]
+        steps = [m for m in messages if _is_step(m)]
+        old = _beyond([m for m in messages if not _is_step(m)], self._history_tokens)
+        return {"messages": [RemoveMessage(id=m.id) for m in (*steps, *old) if m.id]}
+
+
+def _is_step(message: BaseMessage) -> bool:
+    return isinstance(message, ToolMessage) or (
+        isinstance(message, AIMessage) and request_in(message) is None
+    )
+
+
+def _beyond(messages: Sequence[BaseMessage], budget_tokens: int) -> list[BaseMessage]:
+    """Messages older than the budget reaches; the last question and answer always stay."""
+    used = 0.0
+    for position in range(len(messages) - 1, -1, -1):
+        used += len(messages[position].text) / _CHARACTERS_PER_TOKEN
+        if used > budget_tokens and position < len(messages) - 2:
+            cut = position + 1
+            return list(messages[: cut + cut % 2])
+    return []
+
+
+def build_graph(
+    settings: Settings,
+    *,
+    middleware: Sequence[AgentMiddleware[Any, Any]] = (),
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """The compiled graph.
+
+    Args:
+        settings: What the tools and the embedded model may do.
+        middleware: The author that lets an endpoint phrase the answer, where one is configured.
+        checkpointer: Where conversations are kept; None for single questions.
+    """
+    return create_agent(
+        EmbeddedChatModel(own_machine=settings.own_machine),
+        [tool.langchain for tool in build_toolbox(settings)],
+        middleware=[*middleware, TidyConversation(history_tokens=settings.history_tokens)],
+        checkpointer=checkpointer,
+        name="xuanka",
+    )

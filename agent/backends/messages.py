@@ -1,0 +1,80 @@
+"""What our messages carry beside text, and how a turn is read back from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from agent.answer import Answer, Language
+from agent.request import Request
+from agent.toolbox import ToolResult
+
+EMBEDDED_CALL = "xk"
+"""Prefix of the ids of tool calls made by the embedded backend."""
+_REQUEST, _ANSWER, _LANGUAGE = "xuanka_request", "xuanka_answer", "xuanka_language"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The question being answered and what is known so far."""
+
+    question: str
+    language: Language | None
+    earlier: tuple[Request, ...]
+    results: tuple[ToolResult, ...]
+    """Results of the embedded backend's own calls, in order."""
+
+
+def question_message(question: str, *, language: Language | None) -> HumanMessage:
+    """The message that opens a turn."""
+    return HumanMessage(question, additional_kwargs={_LANGUAGE: language})
+
+
+def answer_message(answer: Answer, *, request: Request) -> AIMessage:
+    """The message that closes a turn; it keeps the request for the turns that follow."""
+    return AIMessage(
+        answer.text,
+        additional_kwargs={
+            _REQUEST: request.model_dump(mode="json", exclude_defaults=True)
+            | {"language": request.language, "intent": request.intent},
+            _ANSWER: answer.model_dump(mode="json"),
+        },
+    )
+
+
+def answer_in(message: BaseMessage) -> Answer | None:
+    """The answer that a message carries, if it closes a turn."""
+    kept = message.additional_kwargs.get(_ANSWER)
+    return None if kept is None else Answer.model_validate(kept)
+
+
+def request_in(message: BaseMessage) -> Request | None:
+    """The request that a message answers, if it closes a turn."""
+    kept: dict[str, Any] | None = message.additional_kwargs.get(_REQUEST)
+    return None if kept is None else Request.model_validate(kept)
+
+
+def last_question_index(messages: Sequence[BaseMessage]) -> int:
+    """Position of the message that opened the current turn."""
+    return max(i for i, message in enumerate(messages) if _LANGUAGE in message.additional_kwargs)
+
+
+def read_turn(messages: Sequence[BaseMessage]) -> Turn:
+    """The current turn of a conversation."""
+    start = last_question_index(messages)
+    question = messages[start]
+    earlier = (request_in(m) for m in messages[:start] if isinstance(m, AIMessage))
+    results = [
+        m.artifact
+        for m in messages[start + 1 :]
+        if isinstance(m, ToolMessage) and m.tool_call_id.startswith(EMBEDDED_CALL)
+    ]
+    return Turn(
+        question=question.text,
+        language=question.additional_kwargs[_LANGUAGE],
+        earlier=tuple(request for request in earlier if request is not None),
+        results=tuple(results),
+    )
