@@ -1,0 +1,60 @@
+"""`python -m evals run|compare|report ...`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from evals import commands
+from tools.errors import AdvisorError
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m evals", description=__doc__)
+    sub = parser.add_subparsers(dest="command", required=True)
+    run = sub.add_parser("run", help="run suites; exit 1 when a case regressed")
+    run.add_argument("suites", nargs="+", metavar="SUITE", help="a name, or `all`")
+    run.add_argument(
+        "--cases", type=Path, help="rows of the same schema, instead of the shipped ones"
+    )
+    run.add_argument("--backend", default="embedded", choices=["embedded", "openai_compatible"])
+    run.add_argument(
+        "--baseline", type=Path, help="baseline to compare with (default: the shipped one)"
+    )
+    run.add_argument("--write-baseline", action="store_true", help="keep this run as the baseline")
+    run.add_argument("--filter", default="", help="only ids or tags that contain this text")
+    run.add_argument("--repeat", type=int, default=1)
+    run.add_argument("--concurrency", type=int, default=1)
+    run.add_argument("--seconds", type=float, help="start no case after so many seconds")
+    run.add_argument("--json", type=Path, metavar="OUT", help="write the run here")
+    run.add_argument("--junit", type=Path, metavar="OUT", help="write JUnit XML here")
+    run.add_argument("--quiet", action="store_true", help="no progress bar, no list of failures")
+    run.set_defaults(call=commands.run)
+    compare = sub.add_parser("compare", help="what got better or worse between two runs, and why")
+    compare.add_argument("before", type=Path)
+    compare.add_argument("after", type=Path)
+    compare.add_argument("--full", action="store_true", help="with the answers side by side")
+    compare.set_defaults(call=commands.compare_runs)
+    report = sub.add_parser("report", help="a run as a self-contained HTML page")
+    report.add_argument("run", type=Path)
+    report.add_argument("--history", type=Path, nargs="*", default=[], help="earlier runs")
+    report.add_argument("--out", type=Path, default=Path("build/evals.html"))
+    report.set_defaults(call=commands.report)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; exit 0 fine, 1 a regression or an unmet promise, 2 bad usage."""
+    args = build_parser().parse_args(argv)
+    try:
+        return int(args.call(args))
+    except AdvisorError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

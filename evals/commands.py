@@ -1,0 +1,191 @@
+"""What the commands of `python -m evals` do."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from rich.console import Console
+from rich.table import Table
+
+from evals.compare import compare, failures, text_of
+from evals.engine import Budget, Journal, run_suite
+from evals.report import render
+from evals.sample import CaseResult, check_rows, content_hash, read_rows
+from evals.store import (
+    Run,
+    SuiteRun,
+    baseline_path,
+    environment,
+    read_baseline,
+    read_run,
+    regressions,
+    suite_run,
+    write_baseline,
+    write_run,
+)
+from evals.subject import LocalSubject
+from evals.suites import SUITES, Suite, get_suite
+from tools.errors import UserInputError
+
+_console = Console(soft_wrap=True)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs suites, prints their summary, compares with the baseline."""
+    names = list(SUITES) if args.suites == ["all"] else args.suites
+    suites = [get_suite(name) for name in names]
+    if args.cases is not None and len(suites) > 1:
+        raise UserInputError(
+            "--cases goes with one suite. Name the suite that the file belongs to."
+        )
+    done = Run(**environment(), backend=args.backend)
+    subject = LocalSubject(args.backend)
+    status = 0
+    for suite in suites:
+        finished = _run_one(suite, args, subject, done.revision)
+        done = replace(done, suites=(*done.suites, finished))
+        status = max(status, _judge_run(suite, finished, args))
+    if args.json is not None:
+        write_run(args.json, done)
+    if args.junit is not None:
+        args.junit.parent.mkdir(parents=True, exist_ok=True)
+        args.junit.write_text(_junit(done.suites), encoding="utf-8")
+    return status
+
+
+def _run_one(
+    suite: Suite, args: argparse.Namespace, subject: LocalSubject, revision: str
+) -> SuiteRun:
+    rows = read_rows(args.cases) if args.cases is not None else suite.rows()
+    check_rows(suite.name, rows)
+    if args.filter:
+        wanted = args.filter.casefold()
+        rows = [r for r in rows if wanted in f"{r['id']} {suite.tags(r)}".casefold()]
+        if not rows:
+            raise UserInputError(f"No case of {suite.name} matches --filter {args.filter!r}.")
+    key = f"{suite.name}|{content_hash(rows)}|{revision}|{args.backend}|{args.repeat}"
+    journal = Journal(_journal_path(key))
+    results = run_suite(
+        suite,
+        rows,
+        subject,
+        journal=journal,
+        budget=Budget(seconds=args.seconds),
+        repeat=args.repeat,
+        concurrency=args.concurrency,
+        show_progress=not args.quiet,
+    )
+    if not any(r.error for r in results):
+        journal.remove()
+    return suite_run(suite, rows, results)
+
+
+def _journal_path(key: str) -> Path | None:
+    """Where an unfinished run is kept; a dirty tree is never resumed, for its code may differ."""
+    if "dirty" in key or "unknown" in key:
+        return None
+    root = Path(os.environ.get("XUANKA_STATE_DIR", ".xuanka")) / "evals"
+    return root / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.jsonl"
+
+
+def _judge_run(suite: Suite, finished: SuiteRun, args: argparse.Namespace) -> int:
+    _print_summary(suite, finished)
+    if not args.quiet:
+        _print_failures(finished.results)
+    path = args.baseline or baseline_path(suite.name)
+    if args.write_baseline:
+        write_baseline(path, finished)
+        _console.print(f"baseline written: {path.name}")
+        return 0
+    if args.cases is not None and args.baseline is None:
+        return 0
+    baseline = read_baseline(path)
+    if baseline is None:
+        if args.baseline is not None:
+            raise UserInputError(f"No such baseline: {path}.")
+        return 0
+    worse = regressions(baseline, finished)
+    for case in worse:
+        _console.print(f"[red]regressed[/red] {suite.name} {case}", highlight=False)
+    return 1 if worse else 0
+
+
+def _print_summary(suite: Suite, finished: SuiteRun) -> None:
+    table = Table(title=f"{suite.name}: {suite.title}", title_justify="left")
+    for column in ("metric", "value", "goal"):
+        table.add_column(column)
+    for name, value in finished.summary.items():
+        side, threshold = suite.goals.get(name, ("", 0.0))
+        table.add_row(name, f"{value:.4g}", f"{side} {threshold:g}" if side else "")
+    _console.print(table)
+    for goal in finished.unmet:
+        _console.print(f"not reached: {goal}", highlight=False)
+
+
+def _print_failures(results: Sequence[CaseResult], most: int = 60) -> None:
+    failed = [r for r in results if not r.passed]
+    for result in failed[:most]:
+        _console.print(
+            f"- {result.id}: {'; '.join(failures(result))}", markup=False, highlight=False
+        )
+    if len(failed) > most:
+        _console.print(f"(+{len(failed) - most} more failures)")
+
+
+def compare_runs(args: argparse.Namespace) -> int:
+    """Prints what changed between two runs; exit 1 when something got worse."""
+    changes = compare(read_run(args.before), read_run(args.after))
+    for change in changes:
+        _console.print(
+            f"{change.kind:6} {change.suite} {change.id}: {'; '.join(change.reasons)}",
+            markup=False,
+            highlight=False,
+        )
+        if args.full:
+            table = Table("before", "after", show_lines=True)
+            table.add_row(text_of(change.before), text_of(change.after))
+            _console.print(table)
+    if not changes:
+        _console.print("no difference")
+    return 1 if any(c.kind == "worse" for c in changes) else 0
+
+
+def report(args: argparse.Namespace) -> int:
+    """Writes the HTML page of a run."""
+    page = render(read_run(args.run), [read_run(path) for path in args.history])
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(page, encoding="utf-8")
+    _console.print(f"written: {args.out}")
+    return 0
+
+
+def _junit(suites: Sequence[SuiteRun]) -> str:
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
+    for suite in suites:
+        failed = sum(not r.passed for r in suite.results)
+        lines.append(
+            f'<testsuite name="{suite.suite}" tests="{len(suite.results)}" failures="{failed}">'
+        )
+        lines += [_junit_case(suite.suite, r) for r in suite.results]
+        lines.append("</testsuite>")
+    return "\n".join([*lines, "</testsuites>", ""])
+
+
+def _junit_case(suite: str, result: CaseResult) -> str:
+    attributes: dict[str, Any] = {
+        "classname": f"evals.{suite}",
+        "name": result.id,
+        "time": f"{result.elapsed_ms / 1000:.3f}",
+    }
+    head = " ".join(f"{k}={quoteattr(str(v))}" for k, v in attributes.items())
+    if result.passed:
+        return f"<testcase {head}/>"
+    why = "; ".join(failures(result))
+    return f"<testcase {head}><failure message={quoteattr(why)}>{escape(why)}</failure></testcase>"

@@ -1,0 +1,1 @@
+"""Rules by which answers are judged, one module a kind of suite."""
