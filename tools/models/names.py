@@ -24,13 +24,10 @@ from importlib import resources
 from typing import NamedTuple
 
 from tools.errors import AmbiguousModelError, UnknownModelError
-from tools.folding import fold
+from tools.folding import brackets, dashed, key_of, squeeze
 from tools.models.registry import all_models
 from tools.models.spec import ModelMatch, ModelSpec
 
-_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}")
-_SEPARATORS = re.compile(r"[\s\-_/\\:|,;]+")
-_LOOSE_DASH = re.compile(r"(?<![0-9])-|-(?![0-9])")
 _SIZE_WORD = re.compile(r"\d+(?:\.\d+)?(?:x\d+(?:\.\d+)?)?[bmt]|a\d+(?:\.\d+)?b")
 _SMALL_NUMBER = re.compile(r"\d{1,2}(?:\.\d+)*")
 _VERSION = re.compile(r"v\d+(?:\.\d+)*|\d{4}|\d{6}|latest|preview|exp|beta|final|hf\d+")
@@ -74,24 +71,6 @@ def vocabulary() -> Vocabulary:
     )
 
 
-def dashed(text: str) -> str:
-    """Name folded, brackets dropped, every run of separators one dash.
-
-    >>> dashed("Qwen/Qwen2.5-7B-Instruct (AWQ)")
-    'qwen-qwen2.5-7b-instruct'
-    """
-    return _SEPARATORS.sub("-", _BRACKETS.sub(" ", fold(text))).strip("-.")
-
-
-def key_of(text: str) -> str:
-    """Look-up key: separators vanish except between two digits.
-
-    >>> key_of("llama3.1:70b") == key_of("Llama-3.1-70B"), key_of("Llama-3 8B")
-    (True, 'llama3-8b')
-    """
-    return _LOOSE_DASH.sub("", dashed(text))
-
-
 @dataclass(frozen=True, slots=True)
 class NameIndex:
     """Keys to rows: as written, and with the role words dropped."""
@@ -119,7 +98,7 @@ def name_index() -> NameIndex:
 
 
 def _add(index: dict[str, list[ModelSpec]], written: str, spec: ModelSpec) -> None:
-    specs = index.setdefault(_LOOSE_DASH.sub("", written), [])
+    specs = index.setdefault(squeeze(written), [])
     if spec not in specs:
         specs.append(spec)
 
@@ -128,7 +107,7 @@ def _expand_chinese(index: dict[str, list[ModelSpec]]) -> None:
     heads = vocabulary().chinese_heads
     for key in list(index):
         for latin, written in heads.items():
-            head = _LOOSE_DASH.sub("", latin)
+            head = squeeze(latin)
             rest = key.removeprefix(head)
             if rest == key or (rest[:1].isascii() and rest[:1].isalpha()):
                 continue
@@ -199,8 +178,8 @@ def _with_format(match: ModelMatch, quantization: str | None) -> ModelMatch:
 
 
 def _bracketed_format(name: str) -> str | None:
-    for bracket in _BRACKETS.findall(fold(name)):
-        found = weight_format(bracket.strip("()[]{}"))
+    for bracket in brackets(name):
+        found = weight_format(bracket)
         if found is not None:
             return found
     return None
@@ -257,7 +236,7 @@ def _rows(key: str) -> tuple[ModelSpec, ...]:
 
 
 def _rows_plain(written: str) -> tuple[ModelSpec, ...]:
-    plain = _LOOSE_DASH.sub("", _without_role_words(written))
+    plain = squeeze(_without_role_words(written))
     return name_index().exact.get(plain) or name_index().plain.get(plain, ())
 
 
@@ -271,19 +250,19 @@ def _one(
 
 def _match_exactly(form: str, given: str) -> ModelMatch | None:
     """Rules 1 to 4, without cutting context words."""
-    rows = _rows(_LOOSE_DASH.sub("", form))
+    rows = _rows(squeeze(form))
     if rows:
         return _one(rows, given, None)
     bare, quantization = split_weight_format(form)
     if not bare:
         return None
-    rows = _rows(_LOOSE_DASH.sub("", bare)) or _rows_plain(bare)
+    rows = _rows(squeeze(bare)) or _rows_plain(bare)
     if rows:
         return _one(rows, given, quantization)
     words = bare.split("-")
     if len(words) > 1 and _VERSION.fullmatch(words[-1]):
         without = "-".join(words[:-1])
-        rows = _rows(_LOOSE_DASH.sub("", without)) or _rows_plain(without)
+        rows = _rows(squeeze(without)) or _rows_plain(without)
         if rows:
             match = _one(rows, given, quantization)
             note = f"{words[-1]} has no row of its own: figures of {match.spec.name}"
@@ -316,7 +295,7 @@ def family_index() -> dict[str, tuple[str, ...]]:
     index: dict[str, tuple[str, ...]] = {}
     known = vocabulary()
     for written, listed in known.families.items():
-        key = _LOOSE_DASH.sub("", written)
+        key = squeeze(written)
         candidates = tuple(listed) or _family_rows(key)
         index[key] = candidates
         for latin, heads in known.chinese_heads.items():
@@ -329,7 +308,7 @@ def _family_rows(key: str) -> tuple[str, ...]:
     rows = {
         spec.name: spec
         for spec in all_models()
-        if _LOOSE_DASH.sub("", dashed(spec.name.split("/", 1)[-1])).startswith(key)
+        if squeeze(dashed(spec.name.split("/", 1)[-1])).startswith(key)
     }
     ordered = sorted(rows.values(), key=lambda spec: spec.params_total)
     step = max(1, -(-len(ordered) // 8))
@@ -342,7 +321,7 @@ def find_family(text: str) -> Family | None:
     bare = _without_role_words(bare)
     words = bare.split("-")
     for keep in range(len(words), 0, -1):
-        key = _LOOSE_DASH.sub("", "-".join(words[:keep]))
+        key = squeeze("-".join(words[:keep]))
         candidates = family_index().get(key)
         if candidates:
             return Family(key, candidates)
