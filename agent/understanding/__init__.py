@@ -1,0 +1,15 @@
+"""Free text, Chinese and English, to one typed request. Start at `parse`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["parse"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "parse":
+        from agent.understanding.parser import parse
+
+        return parse
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

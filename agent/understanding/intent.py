@@ -1,0 +1,103 @@
+"""Which kind of question it is: a sum of weights over features (tables: cues.yaml, intents.yaml).
+
+Features beside the cue groups: ``model``, ``params``, ``method``, ``train``, ``infer``, ``card``,
+``cards2`` (two different cards), ``many_cards`` (2+), ``very_many_cards`` (16+), ``memory_gb``,
+``instance``, ``catalog_type`` (instance without a job), ``cpu_instance``, ``provider``,
+``providers2``, ``many_nodes``, ``concurrency``, ``rate``, ``batch``, ``length``, ``samples``,
+``epochs``, ``step_s``, ``hours``, ``price``, ``budget``, ``spot_billing``, ``ckpt``, ``storage``,
+``workers``, ``util``, ``img_rate``, ``bandwidth``, ``rows``, ``small_model``, ``file_size``,
+``no_gpu``, ``tp``, ``rl``, ``huge_model``, ``topic``, ``nothing``, and ``pasted_*``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import cast
+
+from agent.answer import Intent
+from agent.understanding.data import load
+from agent.understanding.phrases import tables
+from agent.understanding.resolve import Resolution
+
+_SLOT_FEATURES = {
+    "model": "model", "params_b": "params", "method": "method", "gpu": "card", "gpu_mem_gb": "memory_gb",
+    "instance": "instance", "provider": "provider", "providers": "providers2", "gpus": "cards2",
+    "concurrency": "concurrency", "request_rate_per_s": "rate", "batch": "batch", "seq_len": "length",
+    "samples": "samples", "epochs": "epochs", "step_s": "step_s", "hours": "hours", "price": "price",
+    "budget": "budget", "ckpt_minutes": "ckpt", "storage": "storage", "num_workers": "workers",
+    "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth", "rows": "rows",
+    "model_size_mb": "file_size", "tp": "tp", "latency_s": "latency",
+}  # fmt: skip
+_HUGE_B = 100.0
+
+
+def features_of(text: str, out: Resolution, extra: set[str]) -> set[str]:
+    """Every feature that holds for a text and its slots."""
+    features = set(extra)
+    for name, cue_table in tables("cues").items():
+        if cue_table.has(text):
+            features.add(name)
+    features |= {name for slot, name in _SLOT_FEATURES.items() if out.get(slot) is not None}
+    features |= _derived(out)
+    return features
+
+
+def _derived(out: Resolution) -> set[str]:
+    get = out.get
+    count, nodes = get("gpu_count") or 1, get("nodes") or 1
+    rules = {
+        "train": get("task") == "train",
+        "infer": get("task") == "infer",
+        "many_cards": count > 1,
+        "very_many_cards": count >= 16,
+        "many_nodes": nodes > 1,
+        "spot_billing": get("billing") == "spot",
+        "no_gpu": get("gpu") == "none",
+        "rl": str(get("method") or "").split("+")[0] in ("ppo", "grpo"),
+        "huge_model": (get("params_b") or 0) >= _HUGE_B,
+        "provider_any": bool(get("provider") or get("providers")),
+        "catalog_type": get("instance") is not None
+        and get("params_b") is None
+        and get("task") is None,
+    }
+    features = {name for name, holds in rules.items() if holds}
+    if get("gpu") == "none":
+        features |= {"-card"}
+    if get("model") is not None and out.spec is None and get("params_b") is None:
+        features.add("model_unsized")
+    return features
+
+
+@cache
+def _weights() -> tuple[
+    tuple[str, tuple[tuple[tuple[str, ...], tuple[str, ...], float], ...]], ...
+]:
+    out = []
+    for intent, rows in load("intents").items():
+        parsed = []
+        for condition, weight in (rows or {}).items():
+            names = [name.strip() for name in condition.split("&")]
+            wanted = tuple(name for name in names if not name.startswith("!"))
+            barred = tuple(name[1:] for name in names if name.startswith("!"))
+            parsed.append((wanted, barred, float(weight)))
+        out.append((intent, tuple(parsed)))
+    return tuple(out)
+
+
+def scores_of(features: set[str]) -> dict[str, float]:
+    """Sum of weights for every intent."""
+    return {
+        intent: sum(
+            weight
+            for wanted, barred, weight in rows
+            if all(name in features for name in wanted)
+            and not any(name in features for name in barred)
+        )
+        for intent, rows in _weights()
+    }
+
+
+def choose_intent(features: set[str]) -> Intent:
+    """The intent with the highest score; the order of intents.yaml breaks ties."""
+    scores = scores_of(features)
+    return cast(Intent, max(scores, key=lambda intent: scores[intent]))

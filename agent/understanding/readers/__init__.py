@@ -1,0 +1,1 @@
+"""Readers: each looks for one kind of thing in a text and notes what it found."""

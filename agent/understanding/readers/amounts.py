@@ -1,0 +1,96 @@
+"""Memory sizes: of a card, of the host, of the need, of a data set (GB as written)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agent.understanding.numerals import DIGITS
+from agent.understanding.phrases import PhraseTable, table
+from agent.understanding.readings import Board
+from agent.understanding.text import Document
+
+_SIZE = re.compile(
+    rf"(?<![a-z0-9.\-])(?P<number>{DIGITS})\s?(?P<unit>gib|gb|g|tib|tb|t|mib|mb)(?P<plus>\+)?(?![a-z0-9/])"
+)
+_FACTOR = {
+    "gib": 1.0,
+    "gb": 1.0,
+    "g": 1.0,
+    "tib": 1000.0,
+    "tb": 1000.0,
+    "t": 1000.0,
+    "mib": 1 / 1024,
+    "mb": 1e-3,
+}
+_LARGEST_CARD_GB = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A memory size in the text."""
+
+    gb: float
+    start: int
+    end: int
+    unit: str
+
+
+def _table(name: str) -> PhraseTable:
+    return table("amounts", name)
+
+
+def find_amounts(document: Document) -> list[Amount]:
+    """Memory sizes that no other reader took."""
+    found = []
+    for hit in _SIZE.finditer(document.text):
+        if document.is_free(hit.start(), hit.end()):
+            value = float(hit["number"].replace(",", "").replace("_", "")) * _FACTOR[hit["unit"]]
+            found.append(Amount(round(value, 6), hit.start(), hit.end(), hit["unit"]))
+    return found
+
+
+def read_amounts(document: Document, board: Board) -> None:
+    """Give every size the slot that its neighbours name."""
+    for amount in find_amounts(document):
+        slot = _slot_of(document.text, amount, board)
+        if slot is None:
+            continue
+        value: float | str = round(amount.gb * (1000 if slot == "model_size_mb" else 1), 6)
+        if slot == "dataset":
+            value = document.text[amount.start : amount.end]
+        board.add(slot, value, amount.start, amount.end)
+        document.take(amount.start, amount.end)
+
+
+def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
+    before = re.split(r"[,。;\n?!]", text[max(0, amount.start - 16) : amount.start])[-1]
+    behind = re.split(r"[,。;\n?!]", text[amount.end : amount.end + 16])[0]
+    close = text[max(0, amount.start - 4) : amount.start], text[amount.end : amount.end + 10]
+    for name in ("dataset", "disk"):
+        if _table(f"{name}_behind").has(behind[:12]) or _table(f"{name}_before").has(before):
+            return "dataset" if name == "dataset" else None
+    if amount.unit in ("mb", "mib") and _table("model_file").has(before + " | " + behind):
+        return "model_size_mb"
+    if _table("card_behind").has(close[1]) or _table("card_before").has(before[-8:]):
+        return "gpu_mem_gb" if amount.gb <= _LARGEST_CARD_GB else "total_mem_gb"
+    if _table("host_behind").has(behind[:10]) or _table("host_before").has(before[-12:]):
+        return "host_ram_gb"
+    if _table("total").has(before[-10:] + " | " + behind[:8]):
+        return "total_mem_gb"
+    if _table("memory").has(behind[:5]) or _table("memory").has(before[-5:]):
+        return _either_memory(text, amount, board)
+    if _table("need").has(before[-14:]) or _table("need_behind").has(behind[:8]):
+        return "need_gb"
+    return None
+
+
+def _either_memory(text: str, amount: Amount, board: Board) -> str:
+    """内存 or memory: of the card beside it, else of the host when one is spoken of."""
+    around = text[max(0, amount.start - 30) : amount.end + 20]
+    if _table("host_words").has(around) or amount.gb > 200:
+        return "host_ram_gb"
+    cards = board.of("card")
+    if any(abs(amount.start - card.end) <= 8 for card in cards):
+        return "gpu_mem_gb"
+    return "host_ram_gb" if "内存" in around else "gpu_mem_gb"

@@ -1,0 +1,59 @@
+"""How many cards, when the count does not stand beside a card's name; nodes times cards."""
+
+from __future__ import annotations
+
+import re
+
+from agent.understanding.numerals import HAN, english_words, parse_number
+from agent.understanding.readings import Board
+from agent.understanding.text import Document
+
+_WORDS = "|".join(sorted(english_words(), key=len, reverse=True))
+_COUNT = rf"(?P<n>\d{{1,5}}|{HAN}{{1,4}}|(?<![a-z])(?:{_WORDS}))"
+_CARDS = re.compile(
+    rf"(?<![a-z0-9.第]){_COUNT}\s?-?\s?(?:x\s?)?(?:张|块|片|个)?(?:gpus?(?![a-z])|显卡|卡(?!住|死|顿|在)|cards?(?![a-z])|张(?=[^图照网片])|块(?=[^钱]|\Z)|devices(?![a-z]))"
+)
+_SINGLE = re.compile(r"单卡|单张|单块|单gpu|(?<![a-z])single(?![a-z])|(?<![a-z])one gpu")
+_DUAL = re.compile(r"双卡|双路|(?<![a-z])dual(?![a-z])|两卡")
+_PER_NODE = re.compile(
+    rf"(?P<nodes>\d{{1,4}}|{HAN}{{1,3}}|(?<![a-z])(?:{_WORDS}))\s?(?:个)?(?:台|机|节点|nodes?|machines?|servers?|boxes)\s?(?:的)?(?:机器|服务器)?\s?(?:of|x|\*|with|,|每台|各|each with|each)?\s?(?P<per>\d{{1,2}}|{HAN}{{1,2}})\s?(?:x|\*|卡|张|块| |-gpu)"
+)
+_BEHIND_PER_NODE = re.compile(
+    rf"(?P<nodes>\d{{1,4}}|{HAN}{{1,3}}|(?<![a-z])(?:{_WORDS}))\s?(?:个)?(?:台|机|节点|nodes?)\s?(?:的)?(?:机器|服务器)?\s?[,x*]?\s?\Z"
+)
+
+
+def read_counts(document: Document, board: Board) -> None:
+    """Note card counts said without a card's name ("双卡", "8 gpus", "两张卡呢")."""
+    text = document.rest()
+    for found in _CARDS.finditer(text):
+        value = parse_number(found["n"])
+        if value is None:
+            value = english_words().get(found["n"])
+        if value is not None and 1 <= value == int(value):
+            board.add("loose_count", int(value), found.start(), found.end())
+    for pattern, value in ((_SINGLE, 1), (_DUAL, 2)):
+        for found in pattern.finditer(text):
+            board.add("loose_count", value, found.start(), found.end(), weight=0.9)
+
+
+def read_node_products(document: Document, board: Board) -> None:
+    """Note "3台8卡" and "2 nodes x 2 A10" as nodes times cards a node."""
+    for found in _PER_NODE.finditer(document.text):
+        nodes, per = _whole(found["nodes"]), _whole(found["per"])
+        if nodes and per:
+            board.add("nodes", nodes, found.start(), found.end(), weight=3.0)
+            board.add("per_node", per, found.start(), found.end())
+
+
+def node_count_before(text: str, start: int) -> int | None:
+    """Nodes said right in front of a card that carries its own count ("两台 H100*8")."""
+    found = _BEHIND_PER_NODE.search(text[max(0, start - 16) : start])
+    return _whole(found["nodes"]) if found is not None else None
+
+
+def _whole(written: str) -> int | None:
+    value = parse_number(written)
+    if value is None:
+        value = english_words().get(written)
+    return int(value) if value is not None and value == int(value) and value >= 1 else None

@@ -1,0 +1,58 @@
+"""Parameter counts: ``7b``, ``70亿``, ``0.5B``, ``8x7B``, ``30B-A3B``, ``7T参数``, ``124M params``."""
+
+from __future__ import annotations
+
+import re
+
+from agent.understanding.numerals import DIGITS, HAN, parse_number
+from agent.understanding.readings import Board
+from agent.understanding.text import Document
+
+_SIZE = re.compile(
+    rf"(?<![a-z0-9.\-])(?P<low>-?{DIGITS})\s?-\s?(?P<high>{DIGITS})\s?b(?![a-z0-9])"  # 33-34b
+    rf"|(?<![a-z0-9.])(?P<experts>\d{{1,3}})\s?x\s?(?P<each>{DIGITS})\s?b(?![a-z0-9])"
+    rf"|(?<![a-z0-9.])(?P<total>{DIGITS})\s?b-?\s?a(?P<active>{DIGITS})b?(?![a-z0-9])"
+    rf"|(?<![a-z0-9.\-])(?P<number>-?{DIGITS})\s?-?\s?(?P<unit>b|bn|billion)(?![a-z0-9/])"
+    rf"|(?<![a-z0-9.])(?P<han>{DIGITS}|{HAN}+)\s?(?P<yi>百亿|千亿|万亿|亿)(?:的)?(?:参数|模型|规模|大模型|参)?"
+    rf"|(?<![a-z0-9.])(?P<other>{DIGITS})\s?(?P<scale>[mt]|million|trillion)\s?(?=的?(?:参数|规模|个参数|模型|大模型|param|parameter|model))"
+)
+_EXPERT_SHARE = 0.835
+"""Of k experts times their nominal size, what is left when the shared layers are counted once
+(Mixtral 8x7B: 46.7 of 56; 8x22B: 140.6 of 176)."""
+_YI = {"亿": 0.1, "百亿": 10.0, "千亿": 100.0, "万亿": 1000.0}
+
+
+def read_sizes(document: Document, board: Board) -> None:
+    """Note parameter counts (billions) that stand outside a model's name."""
+    for found in _SIZE.finditer(document.text):
+        if not document.is_free(found.start(), found.end()):
+            continue
+        read = _billions(found)
+        if read is None:
+            continue
+        value, active = read
+        board.add("params_b", value, found.start(), found.end())
+        if active is not None:
+            board.add("active_b", active, found.start(), found.end())
+        document.take(found.start(), found.end())
+
+
+def _billions(found: re.Match[str]) -> tuple[float, float | None] | None:
+    group = found.groupdict()
+    if group["low"]:
+        return parse_number(group["low"]) or 0.0, None
+    if group["experts"]:
+        return round(int(group["experts"]) * _number(group["each"]) * _EXPERT_SHARE, 3), None
+    if group["total"]:
+        return _number(group["total"]), _number(group["active"])
+    if group["number"]:
+        return _number(group["number"]), None
+    if group["han"]:
+        value = parse_number(group["han"])
+        return None if value is None else (round(value * _YI[group["yi"]], 6), None)
+    scale = {"m": 1e-3, "million": 1e-3, "t": 1e3, "trillion": 1e3}[group["scale"]]
+    return round(_number(group["other"]) * scale, 6), None
+
+
+def _number(written: str) -> float:
+    return parse_number(written) or 0.0

@@ -1,0 +1,78 @@
+"""Closed vocabularies: method, precision, quantisation, framework, provider, billing ..."""
+
+from __future__ import annotations
+
+from agent.understanding.data import load
+from agent.understanding.phrases import PhraseTable, table
+from agent.understanding.readings import Board
+from agent.understanding.text import Document
+
+_PLAIN = (
+    "precision",
+    "framework",
+    "optimizer",
+    "gradient_checkpointing",
+    "attention",
+    "strategy",
+    "storage",
+    "os",
+    "billing",
+    "region",
+    "kv_cache_dtype",
+)
+"""Slots whose phrases can be taken as they stand."""
+
+
+def words(name: str) -> PhraseTable:
+    """A table of data/words.yaml."""
+    return table("words", name)
+
+
+def read_words(document: Document, board: Board) -> None:
+    """Note the closed-vocabulary slots; needs the names to be taken already."""
+    text = document.text
+    for slot in _PLAIN:
+        for hit in words(slot).find(text):
+            board.add(slot, hit.value, hit.start, hit.end)
+    for hit in words("zero_stage").find(text):
+        board.add("zero_stage", int(hit.value), hit.start, hit.end)
+    for hit in words("offload").find(text):
+        board.add("offload", True, hit.start, hit.end)
+    for hit in words("no_gpu").find(text):
+        board.add("gpu_none", True, hit.start, hit.end)
+    _read_methods(text, board)
+    _read_quantization(text, board)
+    _read_providers(document, board)
+
+
+def _read_methods(text: str, board: Board) -> None:
+    for hit in words("method_scale").find(text):
+        board.add("method_scale", hit.value, hit.start, hit.end)
+    for hit in words("method_goal").find(text):
+        board.add("method_goal", hit.value, hit.start, hit.end)
+    for hit in words("task").find(text):
+        board.add("task_cue", hit.value, hit.start, hit.end)
+
+
+def _read_quantization(text: str, board: Board) -> None:
+    dropped = words("not_quantized").find(text)
+    cache = words("kv_cache_dtype").find(text)
+    optimizer = words("optimizer").find(text)
+    for hit in dropped:
+        board.add("not_quantized", True, hit.start, hit.end)
+    for hit in words("quantization").find(text):
+        if not any(other.start <= hit.start < other.end for other in (*cache, *optimizer)):
+            board.add("quantization", hit.value, hit.start, hit.end)
+    for hit in words("quantized_some").find(text):
+        if not any(other.start <= hit.start < other.end for other in dropped):
+            board.add("quantized_some", True, hit.start, hit.end)
+
+
+def _read_providers(document: Document, board: Board) -> None:
+    for hit in words("provider").find(document.text):
+        board.add("provider", hit.value, hit.start, hit.end)
+
+
+def known_values(slot: str) -> tuple[str, ...]:
+    """Values of a closed vocabulary."""
+    return tuple(load("words")[slot])
