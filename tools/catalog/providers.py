@@ -1,0 +1,95 @@
+"""Cloud providers by any spelling, and where a text names them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+from tools.catalog import table
+from tools.catalog.loader import DATA, catalog
+from tools.catalog.table import Column
+from tools.errors import BadQuantityError
+
+_FILE = "providers.csv"
+_COLUMNS = (
+    Column("provider", table.text, required=True),
+    Column("name_en", table.text, required=True),
+    Column("name_zh", table.text, required=True),
+    Column("aliases", table.words, required=True),
+)
+
+
+class Provider(NamedTuple):
+    """One cloud: its id here, how it is printed and how it is written."""
+
+    provider: str
+    name_en: str
+    name_zh: str
+    aliases: tuple[str, ...]
+
+
+class ProviderMention(NamedTuple):
+    """A provider named in a text."""
+
+    provider: str
+    start: int
+    end: int
+
+
+@cache
+def all_providers() -> tuple[Provider, ...]:
+    """Providers that are recognised; `covered_providers` says which have rows."""
+    rows = table.read_rows(table.read_text(DATA / _FILE), columns=_COLUMNS, file=_FILE)
+    return tuple(Provider(*cells) for _, cells in rows)
+
+
+def covered_providers() -> tuple[str, ...]:
+    """Providers with rows in the catalog."""
+    return catalog().providers
+
+
+@cache
+def _by_alias() -> dict[str, str]:
+    return {
+        alias.casefold(): row.provider
+        for row in all_providers()
+        for alias in (row.provider, row.name_en, row.name_zh, *row.aliases)
+    }
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    aliases = sorted(_by_alias(), key=len, reverse=True)
+    parts = [
+        rf"(?<![a-z0-9]){re.escape(alias)}(?![a-z0-9])" if alias.isascii() else re.escape(alias)
+        for alias in aliases
+    ]
+    return re.compile("|".join(parts), re.IGNORECASE)
+
+
+def provider_id(name: str) -> str:
+    """Id of a provider written in any spelling.
+
+    Raises:
+        BadQuantityError: If the name is not a provider that is recognised.
+
+    >>> provider_id("阿里云"), provider_id("Amazon EC2")
+    ('alibaba', 'aws')
+    """
+    found = _by_alias().get(unicodedata.normalize("NFKC", name).strip().casefold())
+    if found is None:
+        raise BadQuantityError(
+            field="provider", given=name, allowed=", ".join(row.provider for row in all_providers())
+        )
+    return found
+
+
+def scan_providers(text: str) -> list[ProviderMention]:
+    """Providers named in free text, in order."""
+    aliases = _by_alias()
+    return [
+        ProviderMention(aliases[found[0].casefold()], found.start(), found.end())
+        for found in _pattern().finditer(text)
+    ]
