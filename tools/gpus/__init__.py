@@ -6,7 +6,19 @@ of which only the memory is known.
 
 from __future__ import annotations
 
+from tools.gpus.index import closest_gpus
+from tools.gpus.names import find_gpu, scan_gpus
 from tools.gpus.registry import all_gpus, get_gpu, memory_class
 from tools.gpus.spec import GpuMatch, GpuMention, GpuSpec
 
-__all__ = ["GpuMatch", "GpuMention", "GpuSpec", "all_gpus", "get_gpu", "memory_class"]
+__all__ = [
+    "GpuMatch",
+    "GpuMention",
+    "GpuSpec",
+    "all_gpus",
+    "closest_gpus",
+    "find_gpu",
+    "get_gpu",
+    "memory_class",
+    "scan_gpus",
+]

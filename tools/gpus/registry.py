@@ -51,7 +51,7 @@ def get_gpu(name: str) -> GpuSpec:
     """
     spec = gpus_by_name().get(name)
     if spec is None:
-        from tools.gpus.names import closest_gpus
+        from tools.gpus.index import closest_gpus
 
         raise UnknownGpuError(name, closest_gpus(name))
     return spec

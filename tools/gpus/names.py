@@ -1,0 +1,354 @@
+"""From a written name, or from free text, to cards of the table.
+
+`find_gpu` answers one name; `scan_gpus` finds every card in a text, with its count. A size that
+a card does not have is questioned (`GpuMatch.conflict`), never computed with silently.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from functools import cache
+
+from tools.errors import AmbiguousGpuError, UnknownGpuError
+from tools.folding import fold
+from tools.gpus.index import closest_gpus, gpu_index
+from tools.gpus.reading import Reading, read_card, read_front
+from tools.gpus.registry import all_gpus, get_gpu, gpus_by_name, memory_class
+from tools.gpus.spec import GpuMatch, GpuMention, GpuSpec
+from tools.gpus.vocabulary import vocabulary
+
+_MAX_NAME = 200
+_WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
+_GLUED_FRONT = re.compile(r"(?:\d{1,4}x)?(?:\d{1,3}gb?)?(?=[a-z0-9])")
+_BARE = re.compile(r"\d{3,4}")
+_CLASS = re.compile(
+    r"(?P<size>\d{1,4}(?:\.\d+)?)[ \-]?g(?:i?b)?[ \-]?"
+    r"(?:的)?(?:class|显存|显卡|卡|vram|gpu|card|的卡)"
+    r"(?: ?\((?P<total>\d{1,3}(?:\.\d+)?) ?gib)?"
+)
+_MIG_ALONE = re.compile(r"(?:mig[ \-_]?)?(?P<mig>(\d)g\.(\d{1,3})gb)(?![a-z0-9])")
+_MIG_SLICES = {"NVIDIA A30": 4}
+_DEFAULT_MIG_SLICES = 7
+_READING_TOLERANCE_GB = 0.7
+"""A size this near to the GiB that nvidia-smi or torch shows is a reading, not a contradiction."""
+_LARGE_UNIFIED_GB = 64
+
+
+def find_gpu(text: str) -> GpuMatch:
+    """The card that a written name stands for.
+
+    Args:
+        text: Any spelling, zh or en, with or without maker, size, form factor or slice.
+
+    Returns:
+        The row, the slice or log total where one is named, other cards that the bare name may
+        mean, and what is contradictory.
+
+    Raises:
+        AmbiguousGpuError: If the name stands for different cards (RTX 6000) or two are named.
+        UnknownGpuError: If no row is found; the closest names are its candidates.
+    """
+    name = text[:_MAX_NAME]
+    mentions = _scan(fold(name), name, strict=False)
+    if len(mentions) > 1:
+        names = list(dict.fromkeys(mention.match.spec.name for mention in mentions))
+        if len(names) > 1:
+            raise AmbiguousGpuError(text, names)
+    if mentions:
+        match = mentions[0].match
+        asked = vocabulary().ask.get(_key_at(fold(name), mentions[0]))
+        if asked and match.given_memory_gb is None:
+            raise AmbiguousGpuError(text, asked)
+        return match
+    found = _CLASS.search(fold(name))
+    if found is not None:
+        total = found["total"]
+        spec = memory_class(
+            float(found["size"]), total_mib=int(float(total) * 1024) if total else None
+        )
+        return GpuMatch(spec, notes=(spec.notes,), given_memory_gb=spec.memory_label_gb)
+    if fold(name).strip() in vocabulary().apple_silicon:
+        raise AmbiguousGpuError(text, [row.name for row in all_gpus() if row.vendor == "Apple"])
+    raise UnknownGpuError(text, closest_gpus(name))
+
+
+def _key_at(folded: str, mention: GpuMention) -> str:
+    for start in range(mention.start, mention.end):
+        reading = read_card(folded, start)
+        if reading is not None:
+            return reading.key
+    return ""
+
+
+def scan_gpus(text: str) -> list[GpuMention]:
+    """Every card named in free text, in order, with its count where one is said.
+
+    A bare number such as 4090 is a card only in the place of a card. Names inside longer names
+    (A10 in A100, T4 in an instance type) do not count.
+    """
+    return _scan(fold(text), text, strict=True)
+
+
+def _scan(folded: str, original: str, *, strict: bool) -> list[GpuMention]:
+    mentions: list[GpuMention] = []
+    first = gpu_index().trie.first
+    floor = 0
+    for word in _WORD.finditer(folded):
+        if word.start() < floor:
+            continue
+        for start in _starts(folded, word, first):
+            mention = _mention_at(folded, original, start, floor=floor, strict=strict)
+            if mention is not None:
+                mentions.append(mention)
+                floor = mention.end
+                break
+    return mentions
+
+
+def _starts(folded: str, word: re.Match[str], first: frozenset[str]) -> tuple[int, ...]:
+    start = word.start()
+    character = folded[start]
+    if character.isdigit():
+        glued = _GLUED_FRONT.match(folded, start)
+        if glued is not None and glued.end() > start:
+            return (start, glued.end())
+        return (start,)
+    if character == "m" and folded.startswith("mig", start):
+        return (start,)
+    return (start,) if character in first else ()
+
+
+def _mention_at(
+    folded: str, original: str, start: int, *, floor: int, strict: bool
+) -> GpuMention | None:
+    reading = read_card(folded, start)
+    if reading is None:
+        return _mig_alone(folded, original, start)
+    key_start, key_length = start, reading.end
+    if strict and not _is_in_place(folded, reading):
+        return None
+    read_front(folded, reading, floor=floor)
+    if strict and _BARE.fullmatch(reading.key):
+        if not _is_bare_card(folded, reading, key_start, key_length):
+            return None
+    match = resolve(reading)
+    span = original[reading.start : reading.end]
+    return GpuMention(match, reading.count, reading.start, reading.end, span)
+
+
+def _mig_alone(folded: str, original: str, start: int) -> GpuMention | None:
+    found = _MIG_ALONE.match(folded, start)
+    if found is None or (start > 0 and folded[start - 1].isalnum()):
+        return None
+    hosts = vocabulary().mig_hosts.get(found[3])
+    if hosts is None:
+        return None
+    rows = [get_gpu(name) for name in hosts]
+    match = GpuMatch(
+        rows[0],
+        slice_memory_gb=float(found[3]),
+        notes=(f"the card of the slice was not named: {rows[0].name} taken",),
+        also=tuple(rows[1:]),
+        slice_name=found["mig"],
+    )
+    return GpuMention(match, None, start, found.end(), original[start : found.end()])
+
+
+def _is_in_place(folded: str, reading: Reading) -> bool:
+    """Short names joined by a dash to another word are part of that word (`bge-m3`)."""
+    if len(reading.key) > 3 or reading.start == 0 or folded[reading.start - 1] not in "-_.":
+        return True
+    before = re.search(r"([a-z0-9]+)[\-_.]$", folded[max(0, reading.start - 24) : reading.start])
+    if before is None:
+        return True
+    word = before[1]
+    return word in vocabulary().ignored or re.fullmatch(r"\d{1,3}x?|\d+gb?", word) is not None
+
+
+_PLACE_BEFORE = re.compile(
+    r"(?:\bon|\bwith|\ba|\bmy|\bsingle|\bdual|\busing|\buse|\bvs\.?|\bor|\band|\bthe|\bgot|\bhave|"
+    r"用|在|的|张|块|卡|显卡|gpu|和|跟|与|或|比|有|买|换|租|本|还是|双|单|:|是|到|拿)[ (]*$"
+)
+_PLACE_AFTER = re.compile(
+    r" ?(?:显卡|卡|gpu|card|laptop|笔记本|移动|上|能|可以|够|跑|行|和|跟|与|或|还是|vs|比|训|推理|部署|微调|一张|"
+    r"can\b|enough|is\b|or\b|and\b|for\b|to\b|with\b|will\b|do\b|at\b|的显存|呢|吗|怎么|$|[?？!,;.)+/])"
+)
+_STRONG_NUMBERS = re.compile(r"[345]0[5-9]0")
+"""Numbers that hardly ever mean anything but a card."""
+
+
+def _is_bare_card(folded: str, reading: Reading, key_start: int, key_end: int) -> bool:
+    """Whether a number without GTX or RTX stands in the place of a card."""
+    if reading.count is not None or reading.size_gb is not None:
+        return not _unit_follows(folded, key_end)
+    if _unit_follows(folded, key_end) or _unit_precedes(folded, key_start):
+        return False
+    if _STRONG_NUMBERS.fullmatch(reading.key):
+        return True
+    before = folded[max(0, key_start - 12) : key_start]
+    if _PLACE_BEFORE.search(before) is not None:
+        return _PLACE_AFTER.match(folded, key_end) is not None or before[-1:] not in (":", "")
+    return key_start == 0 and _PLACE_AFTER.match(folded, key_end) is not None
+
+
+def _unit_follows(folded: str, end: int) -> bool:
+    rest = folded[end : end + 16].lstrip(" -")
+    if rest.startswith(vocabulary().not_a_card_after) and not rest.startswith(("个人", "步骤")):
+        return True
+    return re.match(r"x ?\d{3,}|[.:]\d|,\d{3}|=", rest) is not None
+
+
+def _unit_precedes(folded: str, start: int) -> bool:
+    before = folded[max(0, start - 20) : start]
+    if re.search(r"[$¥￥=#]\s*$|\d[.,x*×]\s*$|\d[:：]$", before):
+        return True
+    bare = re.sub(r"[\s:：=_\-为是到]+$", "", before)
+    return bare.endswith(vocabulary().not_a_card_before)
+
+
+def resolve(reading: Reading) -> GpuMatch:
+    """The row of a reading, and what is contradictory about it."""
+    known = vocabulary()
+    index = gpu_index()
+    if reading.key in known.ask:
+        match = _ask(reading)
+    else:
+        match = _by_size(reading)
+    if reading.unknown_form is not None:
+        conflict = (
+            f"{match.spec.name} {reading.unknown_form.upper()} is not a known card; "
+            f"read as {match.spec.name}"
+        )
+        match = match._replace(conflict=conflict)
+    if reading.size_gb is None and not match.conflict:
+        also = known.also.get(reading.key) or known.also.get(reading.key.removeprefix("rtx"), [])
+        match = match._replace(also=match.also or tuple(get_gpu(name) for name in also))
+    if index.default.get(reading.key) is None and reading.key not in known.ask:
+        sizes = tuple(index.sizes(reading.key).values())
+        match = match._replace(also=match.also or sizes[1:])
+    match = _with_slice(match, reading)
+    return match._replace(total_mib=reading.total_mib, given_memory_gb=reading.size_gb)
+
+
+def _ask(reading: Reading) -> GpuMatch:
+    """RTX 6000, RTX 5000, RTX 4000: three cards each, told apart by their memory."""
+    rows = [get_gpu(name) for name in vocabulary().ask[reading.key]]
+    sized = gpu_index().sized.get(reading.key, {})
+    for row in rows:
+        if reading.size_gb is not None and row.memory_label_gb == reading.size_gb:
+            return GpuMatch(row)
+    if reading.size_gb in sized:
+        return GpuMatch(sized[reading.size_gb])
+    listed = ", ".join(f"{row.name} ({row.memory_label_gb:g} GB)" for row in rows)
+    number = reading.key.removeprefix("rtx")
+    return GpuMatch(
+        rows[0],
+        also=tuple(rows[1:]),
+        conflict=f"RTX {number} names several cards: {listed}",
+    )
+
+
+def _by_size(reading: Reading) -> GpuMatch:
+    index = gpu_index()
+    default = index.default.get(reading.key)
+    sizes = index.sizes(reading.key)
+    size = reading.size_gb
+    if size is None:
+        return _bare(default or next(iter(sizes.values())))
+    if size in sizes:
+        return GpuMatch(sizes[size])
+    if default is not None and default.memory_label_gb is None:
+        return _sized_row(default, size)
+    for row in sizes.values():
+        if _is_reading_of(row, size):
+            return GpuMatch(row, notes=(f"{size:g} GB is what tools show of it",))
+    nearest = min(sizes, key=lambda label: abs(label - size))
+    row = sizes[nearest]
+    listed = " or ".join(f"{label:g}" for label in sizes)
+    return GpuMatch(
+        row,
+        conflict=(
+            f"{row.name} has {listed} GB, not {size:g} GB: a MIG or vGPU slice, another card, or "
+            f"memory in use may be meant"
+        ),
+    )
+
+
+def _bare(row: GpuSpec) -> GpuMatch:
+    if row.vendor == "Apple" and row.memory_label_gb is None:
+        return GpuMatch(row, notes=("unified memory: its size is a purchase option and is needed",))
+    return GpuMatch(row)
+
+
+def _sized_row(row: GpuSpec, size_gb: float) -> GpuMatch:
+    """A row whose memory is a purchase option, with the size that was written."""
+    if row.vendor != "Apple":
+        return GpuMatch(row, notes=(f"{size_gb:g} GB as written",))
+    share = 0.75 if size_gb >= _LARGE_UNIFIED_GB else 2 / 3
+    sized = dataclasses.replace(
+        row,
+        memory_label_gb=size_gb,
+        memory_usable_mib=int(size_gb * 1024 * share),
+        usable_basis="derived",
+    )
+    note = f"unified memory: macOS gives the GPU about {share:.0%} of {size_gb:g} GB by default"
+    return GpuMatch(sized, notes=(note,))
+
+
+def _is_reading_of(row: GpuSpec, size_gb: float) -> bool:
+    shown = (row.memory_smi_mib, row.memory_usable_mib)
+    return any(
+        mib is not None and abs(mib / 1024 - size_gb) <= _READING_TOLERANCE_GB for mib in shown
+    )
+
+
+def _with_slice(match: GpuMatch, reading: Reading) -> GpuMatch:
+    if reading.vgpu is not None:
+        suffix, memory_gb = reading.vgpu
+        return match._replace(
+            slice_memory_gb=float(memory_gb), slice_name=f"{reading.key.upper()}-{suffix}"
+        )
+    if reading.mig is None:
+        return match
+    profile, slices, memory_gb = reading.mig
+    most = _MIG_SLICES.get(match.spec.name, _DEFAULT_MIG_SLICES)
+    conflict = match.conflict
+    if match.spec.mig is False:
+        conflict = f"{match.spec.name} has no MIG, so no {profile} instance exists on it"
+    elif slices > most:
+        conflict = f"{match.spec.name} has {most} compute slices, not {slices}"
+    spec = _mig_host(match.spec, profile, memory_gb, has_size=reading.size_gb is not None)
+    return match._replace(
+        spec=spec, slice_memory_gb=float(memory_gb), slice_name=profile, conflict=conflict
+    )
+
+
+def _mig_host(spec: GpuSpec, profile: str, memory_gb: int, *, has_size: bool) -> GpuSpec:
+    """The variant of a card that has the profile: 1g.5gb is of the 40 GB A100."""
+    if has_size or not spec.mig:
+        return spec
+    family = gpu_index()
+    hosts = [gpus_by_name()[name] for name in vocabulary().mig_hosts.get(str(memory_gb), [])]
+    same = [host for host in hosts if _same_family(host, spec)]
+    if profile == "3g.20gb" or memory_gb == 5:
+        same = [row for row in _variants(family.sizes(_family_key(spec))) if row.mig] or same
+    return same[0] if same and spec not in same else spec
+
+
+def _variants(sizes: dict[float, GpuSpec]) -> list[GpuSpec]:
+    return [row for _, row in sorted(sizes.items())]
+
+
+def _family_key(spec: GpuSpec) -> str:
+    return next((word.lower() for word in spec.name.split() if any(map(str.isdigit, word))), "")
+
+
+def _same_family(one: GpuSpec, other: GpuSpec) -> bool:
+    return _family_key(one) == _family_key(other)
+
+
+@cache
+def known_spellings() -> int:
+    """How many spellings the table lists, for the data page."""
+    return sum(len(spec.aliases) for spec in gpus_by_name().values())
