@@ -1,0 +1,89 @@
+"""The console: `xuanka ask|serve|mcp|tools|search|evals`.
+
+Each command imports what it needs when it is called, so that `--help` is instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+PASSED_ON = {
+    "ask": ("agent", 'one question, one answer: xuanka ask "QUESTION" [--json] [--lang zh|en]'),
+    "tools": ("tools", "the calculators and registries: xuanka tools fit|models|gpus|..."),
+    "knowledge": ("knowledge", "guidance: xuanka knowledge search|ingest|build"),
+    "evals": ("evals", "evaluation suites: xuanka evals run|compare|report"),
+}
+"""Command -> package whose `python -m` entry point does it."""
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; exit 0 done, 2 bad usage, else as the command says."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments and arguments[0] in PASSED_ON:
+        return _pass_on(arguments[0], arguments[1:])
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    if args.command is None:
+        parser.print_help()
+        return 2
+    return _serve(args) if args.command == "serve" else _mcp(args)
+
+
+def _parser() -> argparse.ArgumentParser:
+    listing = "\n".join(f"  {name:<10} {about}" for name, (_, about) in PASSED_ON.items())
+    parser = argparse.ArgumentParser(
+        prog="xuanka",
+        description="Which machine does my deep-learning job need?",
+        epilog=f"further commands:\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    serve = commands.add_parser("serve", help="the chat page and the HTTP service")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    serve.add_argument("--port", type=int, default=7860)
+    serve.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
+    mcp = commands.add_parser("mcp", help="the tools as an MCP server")
+    mcp.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
+    mcp.add_argument("--host", default="127.0.0.1")
+    mcp.add_argument("--port", type=int, default=7861)
+    return parser
+
+
+def _pass_on(command: str, arguments: list[str]) -> int:
+    package = PASSED_ON[command][0]
+    module = importlib.import_module(f"{package}.__main__")
+    result = module.main(arguments)
+    return int(result or 0)
+
+
+def _serve(args: argparse.Namespace) -> int:
+    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    import uvicorn
+
+    from agent import Settings
+    from ui.service import create_app
+
+    settings = Settings()
+    if args.host in LOOPBACK and "own_machine" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"own_machine": True})
+    app = create_app(settings)
+    print(f"Xuanka is on http://{args.host}:{args.port}", file=sys.stderr, flush=True)
+    uvicorn.run(
+        app, host=args.host, port=args.port, log_level=args.log_level, access_log=False,
+        timeout_graceful_shutdown=20, server_header=False,
+    )  # fmt: skip
+    return 0
+
+
+def _mcp(args: argparse.Namespace) -> int:
+    from ui.mcp_server import run
+
+    run(http=args.http, host=args.host, port=args.port)
+    return 0

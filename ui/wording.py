@@ -1,0 +1,55 @@
+"""The page's own words, zh and en, from data/strings.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, cast
+
+Language = Literal["zh", "en"]
+
+
+@cache
+def strings() -> Mapping[str, Mapping[str, str]]:
+    """Every string by key, then language."""
+    return cast("Mapping[str, Mapping[str, str]]", read_data("strings.json"))
+
+
+@cache
+def examples() -> tuple[Mapping[str, str], ...]:
+    """Example questions: intent, en, zh; one for each intent that can be asked for."""
+    return tuple(cast("list[Mapping[str, str]]", read_data("examples.json")))
+
+
+def read_data(name: str) -> object:
+    """Parsed JSON of ui/data/`name`."""
+    return json.loads(files("ui").joinpath("data", name).read_text(encoding="utf-8"))
+
+
+def say(key: str, language: Language, **values: Any) -> str:
+    """The string `key` in the language, with its places filled.
+
+    Raises:
+        KeyError: If the key is not in data/strings.json.
+
+    >>> say("usable", "en", size="21.9")
+    'usable 21.9 GiB'
+    """
+    return strings()[key][language].format(**values)
+
+
+def say_or(key: str, language: Language, default: str) -> str:
+    """The string `key`, or the default where the page has no word for it."""
+    entry = strings().get(key)
+    return default if entry is None else entry[language]
+
+
+def language_of(tag: str | None) -> Language:
+    """The page language for a browser's language tag or Accept-Language header.
+
+    >>> language_of("zh-TW,zh;q=0.9"), language_of("de"), language_of(None)
+    ('zh', 'en', 'en')
+    """
+    return "zh" if (tag or "").strip().lower().startswith("zh") else "en"
