@@ -111,6 +111,8 @@ def gpu_index() -> GpuIndex:
     for key, spec in list(default.items()):
         for word in vocabulary().laptop if "laptop" in key else ():
             default.setdefault(key.replace("laptop", word), spec)
+            if key in sized:
+                sized.setdefault(key.replace("laptop", word), sized[key])
     keys = {*default, *sized, *vocabulary().ask} - {""}
     return GpuIndex(default, sized, KeyTrie(keys))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from functools import cache
 
 from tools.errors import AmbiguousGpuError, UnknownGpuError
 from tools.folding import fold
@@ -141,7 +140,7 @@ def _mig_alone(folded: str, original: str, start: int) -> GpuMention | None:
     found = _MIG_ALONE.match(folded, start)
     if found is None or (start > 0 and folded[start - 1].isalnum()):
         return None
-    hosts = vocabulary().mig_hosts.get(found[3])
+    hosts = vocabulary().mig_hosts.get(found["mig"])
     if hosts is None:
         return None
     rows = [get_gpu(name) for name in hosts]
@@ -166,14 +165,6 @@ def _is_in_place(folded: str, reading: Reading) -> bool:
     return word in vocabulary().ignored or re.fullmatch(r"\d{1,3}x?|\d+gb?", word) is not None
 
 
-_PLACE_BEFORE = re.compile(
-    r"(?:\bon|\bwith|\ba|\bmy|\bsingle|\bdual|\busing|\buse|\bvs\.?|\bor|\band|\bthe|\bgot|\bhave|"
-    r"用|在|的|张|块|卡|显卡|gpu|和|跟|与|或|比|有|买|换|租|本|还是|双|单|:|是|到|拿)[ (]*$"
-)
-_PLACE_AFTER = re.compile(
-    r" ?(?:显卡|卡|gpu|card|laptop|笔记本|移动|上|能|可以|够|跑|行|和|跟|与|或|还是|vs|比|训|推理|部署|微调|一张|"
-    r"can\b|enough|is\b|or\b|and\b|for\b|to\b|with\b|will\b|do\b|at\b|的显存|呢|吗|怎么|$|[?？!,;.)+/])"
-)
 _STRONG_NUMBERS = re.compile(r"[345]0[5-9]0")
 """Numbers that hardly ever mean anything but a card."""
 
@@ -186,10 +177,15 @@ def _is_bare_card(folded: str, reading: Reading, key_start: int, key_end: int) -
         return False
     if _STRONG_NUMBERS.fullmatch(reading.key):
         return True
-    before = folded[max(0, key_start - 12) : key_start]
-    if _PLACE_BEFORE.search(before) is not None:
-        return _PLACE_AFTER.match(folded, key_end) is not None or before[-1:] not in (":", "")
-    return key_start == 0 and _PLACE_AFTER.match(folded, key_end) is not None
+    after = folded[key_end : key_end + 8].lstrip(" ")
+    in_place_after = not after or after.startswith(vocabulary().place_after)
+    return in_place_after and (key_start == 0 or _place_precedes(folded, key_start))
+
+
+def _place_precedes(folded: str, start: int) -> bool:
+    before = folded[max(0, start - 12) : start].rstrip(" (")
+    word = re.search(r"[a-z]+$|.$", before)
+    return word is not None and word[0] in vocabulary().place_before
 
 
 def _unit_follows(folded: str, end: int) -> bool:
@@ -318,37 +314,20 @@ def _with_slice(match: GpuMatch, reading: Reading) -> GpuMatch:
         conflict = f"{match.spec.name} has no MIG, so no {profile} instance exists on it"
     elif slices > most:
         conflict = f"{match.spec.name} has {most} compute slices, not {slices}"
-    spec = _mig_host(match.spec, profile, memory_gb, has_size=reading.size_gb is not None)
+    spec = _mig_host(match.spec, profile, has_size=reading.size_gb is not None)
     return match._replace(
         spec=spec, slice_memory_gb=float(memory_gb), slice_name=profile, conflict=conflict
     )
 
 
-def _mig_host(spec: GpuSpec, profile: str, memory_gb: int, *, has_size: bool) -> GpuSpec:
+def _mig_host(spec: GpuSpec, profile: str, *, has_size: bool) -> GpuSpec:
     """The variant of a card that has the profile: 1g.5gb is of the 40 GB A100."""
     if has_size or not spec.mig:
         return spec
-    family = gpu_index()
-    hosts = [gpus_by_name()[name] for name in vocabulary().mig_hosts.get(str(memory_gb), [])]
-    same = [host for host in hosts if _same_family(host, spec)]
-    if profile == "3g.20gb" or memory_gb == 5:
-        same = [row for row in _variants(family.sizes(_family_key(spec))) if row.mig] or same
+    hosts = [gpus_by_name()[name] for name in vocabulary().mig_hosts.get(profile, [])]
+    same = [host for host in hosts if _family_key(host) == _family_key(spec)]
     return same[0] if same and spec not in same else spec
-
-
-def _variants(sizes: dict[float, GpuSpec]) -> list[GpuSpec]:
-    return [row for _, row in sorted(sizes.items())]
 
 
 def _family_key(spec: GpuSpec) -> str:
     return next((word.lower() for word in spec.name.split() if any(map(str.isdigit, word))), "")
-
-
-def _same_family(one: GpuSpec, other: GpuSpec) -> bool:
-    return _family_key(one) == _family_key(other)
-
-
-@cache
-def known_spellings() -> int:
-    """How many spellings the table lists, for the data page."""
-    return sum(len(spec.aliases) for spec in gpus_by_name().values())

@@ -19,9 +19,6 @@ _WINDOW = 32
 """Characters looked at before a card's name."""
 _GAP = r"[ \-_]{0,2}"
 _SIZE = r"(?P<size>\d{1,4}(?:\.\d+)?)[ \-]?g(?:i?b)?(?![a-z0-9])"
-_NOT_OF_THE_CARD = re.compile(
-    r"[ \-]*(?:/s|ram\b|ddr\d?\b|dram|数据|data\b|ssd|硬盘|swap|磁盘|host|主机|system|file|checkpoint)"
-)
 _MAYBE_HOST = re.compile(r" *(?:的)?(?:内存|memory of the host|host memory)")
 _TAIL_SIZE = re.compile(_GAP + r"[,(]?(?:各|每张|每卡|each )?[(]?" + _SIZE + r"\)?")
 _TAIL_TOTAL = re.compile(
@@ -32,6 +29,8 @@ _TAIL_MIG = re.compile(r"[ \-_(]{0,2}(?:mig[ \-_]?)?(?P<mig>(\d)g\.(\d{1,3})gb)(
 _TAIL_VGPU = re.compile(r"-(?P<vgpu>(\d{1,3})[qcba])(?![a-z0-9])")
 _TAIL_CORES = re.compile(r"[ \-]?\d{1,3}[ \-]?core(?![a-z])")
 _GLUED = re.compile(r"x\d{1,3}(?![a-z0-9])|s(?![a-z0-9])|\d{1,3}g(?:i?b)?(?![a-z0-9])")
+_GLUED_SIZE = re.compile(_SIZE)
+_IDENTIFIER = re.compile(r"[\-_]([a-z]{3,})")
 _INSTANCE_TAIL = re.compile(r"_v\d|\.[a-z0-9]")
 _COUNT_AFTER = re.compile(
     r"(?: ?[x*] ?(?P<times>\d{1,4})(?![a-z0-9]|\.\d| ?gi?b?\b)"
@@ -89,7 +88,7 @@ def _ends_here(text: str, end: int, key: str) -> bool:
 
 def _continues_as_identifier(text: str, end: int) -> bool:
     """`a2-highgpu-1g` is an instance type, `a2-16g` and `a10-pcie` are cards."""
-    found = re.compile(r"[\-_]([a-z]{3,})").match(text, end)
+    found = _IDENTIFIER.match(text, end)
     if found is None:
         return False
     known = vocabulary()
@@ -157,12 +156,17 @@ def _size(text: str, at: int, reading: Reading) -> int | None:
         return None
     found = _TAIL_SIZE.match(text, at)
     if found is None and text[at - 1].isalpha():
-        found = re.compile(_SIZE).match(text, at)
-    if found is None or _NOT_OF_THE_CARD.match(text, found.end()):
+        found = _GLUED_SIZE.match(text, at)
+    if found is None:
+        return None
+    rest = text[found.end() : found.end() + 12].lstrip(" -")
+    if rest.startswith(vocabulary().not_memory_of_the_card):
         return None
     size = float(found["size"])
-    if _MAYBE_HOST.match(text, found.end()) and size not in gpu_index().sizes(reading.key):
-        return None
+    is_each = "各" in found[0] or "每" in found[0]
+    if _MAYBE_HOST.match(text, found.end()) and not is_each:
+        if size not in gpu_index().sizes(reading.key):
+            return None
     reading.size_gb = size
     return found.end()
 
@@ -209,7 +213,7 @@ def _before() -> re.Pattern[str]:
 
 
 _SIZE_BEFORE = re.compile(r"(?<![a-z0-9.])(\d{1,3})[ \-]?g(?:i?b)?[ \-]?(?:显存|vram)? ?的? ?$")
-_DIGIT_COUNT = re.compile(r"(?<![a-z0-9.,第])(\d{1,4}) ?(张|块|卡|片|颗|枚|个|x|\*)? ?的? ?$")
+_DIGIT_COUNT = re.compile(r"(?<![a-z0-9.,第\-])(\d{1,4}) ?(张|块|卡|片|颗|枚|个|x|\*)? ?的? ?$")
 _WORD_BEFORE = re.compile(r"([a-z]+|[\u4e00-\u9fff]|[^\s]) ?$")
 
 
@@ -261,9 +265,8 @@ def _count_word() -> re.Pattern[str]:
     words = vocabulary().count_words
     chinese = "|".join(sorted((w for w in words if not w.isascii()), key=len, reverse=True))
     english = "|".join(w for w in words if w.isascii() and w != "a")
-    return re.compile(
-        rf"(?:(?P<zh>{chinese}) ?(?:张|块|卡|片|颗|枚|个|(?<=双)路?)(?:的)?|(?<![a-z])(?P<en>{english})(?:-| x)?) ?$"
-    )
+    counted = rf"(?P<zh>{chinese}) ?(?:张|块|卡|片|颗|枚|个|(?<=双)路?)(?:的)?"
+    return re.compile(rf"(?:{counted}|(?<![a-z])(?P<en>{english})(?:-| x)?) ?$")
 
 
 def _count_of(written: str) -> int | None:

@@ -118,7 +118,7 @@ class GpuMention(NamedTuple):
     """A card named in free text."""
 
     match: GpuMatch
-    count: int | None
+    count: int | None  # type: ignore[assignment]  # the contract's name hides tuple.count
     start: int
     end: int
     text: str

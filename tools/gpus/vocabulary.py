@@ -25,6 +25,9 @@ class Vocabulary:
     before_count: frozenset[str]
     not_a_card_before: tuple[str, ...]
     not_a_card_after: tuple[str, ...]
+    place_before: frozenset[str]
+    place_after: tuple[str, ...]
+    not_memory_of_the_card: tuple[str, ...]
 
 
 @cache
@@ -32,8 +35,8 @@ def vocabulary() -> Vocabulary:
     """Read once."""
     text = (resources.files("tools.gpus") / "data/names.json").read_text(encoding="utf-8")
     raw = json.loads(text)
-    for field in ("ignored", "laptop", "forms", "apple_silicon", "before_count"):
+    for field in ("ignored", "laptop", "forms", "apple_silicon", "before_count", "place_before"):
         raw[field] = frozenset(raw[field])
-    for field in ("not_a_card_before", "not_a_card_after"):
+    for field in ("not_a_card_before", "not_a_card_after", "place_after", "not_memory_of_the_card"):
         raw[field] = tuple(raw[field])
     return Vocabulary(**raw)
