@@ -52,7 +52,7 @@ class NetworkShare:
     _figures: tuple[Figure, ...]
 
     def figures(self) -> tuple[Figure, ...]:
-        """Traffic (B), communication (s), efficiency, waiting share, speed-up (1), link (Gbit/s)."""
+        """Traffic (B), communication (s), efficiency, waiting share, speed-up, link (Gbit/s)."""
         return self._figures
 
 

@@ -1,0 +1,199 @@
+"""What a card can do at most: dense arithmetic by precision, memory bandwidth, links."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from tools.errors import UnsupportedError
+from tools.speed.results import load_data
+
+Precision = str
+"""fp32, tf32, 16 (bf16 or fp16), fp8, int8, fp4: what the matrix units multiply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The limits of one device, in units of one second."""
+
+    name: str
+    architecture: str
+    bytes_per_s: float
+    """Memory bandwidth, bytes/s."""
+    fp32_flops: float
+    """Dense FP32 on the ordinary units, FLOP/s."""
+    tf32_flops: float | None
+    tensor16_flops: float
+    """Dense 16-bit with FP32 accumulation; the FP32 rate where there are no matrix units."""
+    fp8_flops: float | None
+    int8_flops: float | None
+    fp4_flops: float | None
+    memory_gb: float | None
+    nvlink_gb_s: float | None
+    """Both directions together, GB/s; None when there is none or it is unknown."""
+    is_cpu: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_apple(self) -> bool:
+        """Apple silicon: the processor shares the memory."""
+        return self.name.startswith("Apple")
+
+    @property
+    def has_hbm(self) -> bool:
+        """Stacked memory: data-centre cards, above 700 GB/s and not GDDR."""
+        return (
+            bool(
+                re.search(r"[AHB]\d{2,3}\b|V100|P100|GH200|GB200|MI\d|Ascend 910|Gaudi", self.name)
+            )
+            and self.bytes_per_s >= 7e11
+            and not re.search(r"A10\b|A10G|A40|RTX", self.name)
+        )
+
+    def flops(self, precision: Precision) -> float:
+        """Dense FLOP/s of the matrix units; falls back to what the card runs instead.
+
+        A card without the format multiplies in the next wider one: fp4 -> fp8 -> 16 bit.
+        """
+        if precision == "fp32":
+            return self.fp32_flops
+        if precision == "tf32":
+            return self.tf32_flops or self.fp32_flops
+        if precision == "fp4" and self.fp4_flops:
+            return self.fp4_flops
+        if precision in ("fp8", "fp4") and self.fp8_flops:
+            return self.fp8_flops
+        if precision == "int8" and self.int8_flops:
+            return self.int8_flops
+        return self.tensor16_flops
+
+
+def _ratio(name: str, architecture: str) -> dict[str, Any]:
+    for row in load_data("cards")["tensor_ratio"]:
+        if architecture.startswith(row["architecture"]) and row["names"] in name:
+            found: dict[str, Any] = row
+            return found
+    return {"tensor16": 1.0, "tf32": None, "fp8": None, "int8": None}
+
+
+def _tera(value: float | None) -> float | None:
+    return None if value is None else value * 1e12
+
+
+def card_from_spec(spec: Any) -> Card:
+    """The limits of a row of the GPU table.
+
+    Args:
+        spec: A `GpuSpec` of tools.gpus (any object with its column names).
+
+    Raises:
+        UnsupportedError: If neither bandwidth nor arithmetic rate of the card is known.
+    """
+    name, architecture = spec.name, spec.architecture or ""
+    extra = load_data("cards")["overrides"].get(name, {})
+    bandwidth = extra.get("bandwidth_gb_s", spec.mem_bandwidth_gbs)
+    fp32 = extra.get("fp32", spec.fp32_tflops)
+    ratio = _ratio(name, architecture)
+
+    def rate(key: str, stated: float | None) -> float | None:
+        value = extra.get(key, stated)
+        if value is None and fp32 is not None and ratio.get(key):
+            value = fp32 * ratio[key]
+        return _tera(value)
+
+    stated16 = spec.fp16_tensor_dense if spec.fp16_tensor_dense is not None else spec.bf16_dense
+    tensor16 = rate("tensor16", stated16)
+    if bandwidth is None or (tensor16 is None and fp32 is None):
+        apple = _apple_tflops(name)
+        if bandwidth is None or apple is None:
+            raise UnsupportedError(
+                name,
+                reason="its memory bandwidth or arithmetic rate is not known",
+                instead="Name another card, or give a measured speed.",
+            )
+        tensor16 = apple * 1e12
+    fp32_flops = _tera(fp32) or (tensor16 or 0.0) / 2
+    return Card(
+        name=name,
+        architecture=architecture,
+        bytes_per_s=float(bandwidth) * 1e9,
+        fp32_flops=fp32_flops,
+        tf32_flops=rate("tf32", spec.tf32_dense),
+        tensor16_flops=tensor16 or fp32_flops,
+        fp8_flops=rate("fp8", spec.fp8_dense),
+        int8_flops=rate("int8", spec.int8_dense),
+        fp4_flops=rate("fp4", None),
+        memory_gb=spec.memory_label_gb,
+        nvlink_gb_s=spec.nvlink_total_gbs,
+        is_cpu=False,
+    )
+
+
+_APPLE_TFLOPS = {"M1": 2.6, "M2": 3.6, "M3": 4.1, "M4": 4.3}
+_APPLE_SCALE = {"Pro": 2.0, "Max": 4.0, "Ultra": 8.0}
+
+
+def _apple_tflops(name: str) -> float | None:
+    """FP32 TFLOPS of an Apple chip's GPU: the base chip's times its share of cores (derived)."""
+    found = re.search(r"\b(M[1-4])\b(?: (Pro|Max|Ultra))?", name)
+    if found is None:
+        return None
+    return _APPLE_TFLOPS[found[1]] * _APPLE_SCALE.get(found[2] or "", 1.0)
+
+
+@cache
+def card(name: str) -> Card:
+    """The limits of a card or processor by any spelling.
+
+    Args:
+        name: A card as written, or text that begins with CPU. A bandwidth in the text
+            (`2.4 TB/s`, `20 GB/s`) wins over the table's.
+
+    Raises:
+        UnknownGpuError: If no row carries the name.
+        AmbiguousGpuError: If it stands for several cards.
+        UnsupportedError: If the card's limits are not known.
+    """
+    if re.match(r"\s*(cpu|processor|处理器)\b", name, re.IGNORECASE):
+        return _with_stated_bandwidth(processor(name), name)
+    from tools.gpus import find_gpu
+
+    return _with_stated_bandwidth(card_from_spec(find_gpu(name).spec), name)
+
+
+def _with_stated_bandwidth(base: Card, text: str) -> Card:
+    found = re.search(r"(\d+(?:\.\d+)?)\s*(TB|GB)/s", text)
+    if found is None:
+        return base
+    stated = float(found[1]) * (1e12 if found[2] == "TB" else 1e9)
+    return replace(
+        base, bytes_per_s=stated, notes=(*base.notes, f"bandwidth as written: {found[0]}")
+    )
+
+
+def processor(name: str) -> Card:
+    """The limits of a CPU; one that is not known counts as a two-channel desktop."""
+    folded = name.casefold()
+    row = next(r for r in load_data("cards")["cpus"] if re.search(r["pattern"], folded))
+    cores = row["cores"]
+    found = re.search(r"(\d+)\s*(?:cores|核|vcpu)", folded)
+    if found:
+        cores = int(found[1])
+    fp32 = row.get("fp32_tflops", cores * 0.05) * 1e12
+    return Card(
+        name=name,
+        architecture="CPU",
+        bytes_per_s=row["bandwidth_gb_s"] * 1e9,
+        fp32_flops=fp32,
+        tf32_flops=None,
+        tensor16_flops=fp32,
+        fp8_flops=None,
+        int8_flops=None,
+        fp4_flops=None,
+        memory_gb=None,
+        nvlink_gb_s=None,
+        is_cpu=True,
+        notes=(row["origin"],),
+    )

@@ -1,0 +1,348 @@
+"""Serving speed of a language model: one stream, many streams, first token, cards for a load."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from tools.errors import BadQuantityError, UnsupportedError
+from tools.provenance import Assumption, Figure
+from tools.speed.hardware import Card, card, processor
+from tools.speed.results import Interval, data_source, given, load_data, require_positive
+from tools.speed.serving_model import (
+    Decode,
+    decode_parts,
+    engine_of,
+    prefill_seconds,
+    sequences_in_memory,
+    weight_bytes,
+    weight_format,
+)
+from tools.speed.shapes import Shape, shape_of
+from tools.speed.training import intra_link
+from tools.speed.workload import ServingJob
+
+PLANNING_SHARE = (0.3, 0.6)
+"""Users reach 25 to 64 % of a published maximum: plan with this share of the computed total."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSpeed:
+    """Serving speed of one setup."""
+
+    decode_tokens_per_s: Interval
+    """Generated tokens per second of ONE sequence while it generates."""
+    end_to_end_tokens_per_s: Interval
+    """Generated tokens per second of one sequence, the prefill's time included."""
+    total_tokens_per_s: Interval
+    """Generated tokens per second of all sequences together, prefill included."""
+    prefill_tokens_per_s: Interval
+    ttft_s: Interval
+    """Seconds to the first token of an idle server."""
+    concurrency: int
+    fitting_sequences: int | None
+    """Sequences whose cache fits beside the weights; None when the memory is not known."""
+    weight_bytes: float
+    bound_by: str
+    """Largest part of a decode step: weights, cache, launch, links, host."""
+    parts: dict[str, float]
+    assumptions: tuple[Assumption, ...]
+    notes: tuple[str, ...]
+    _figures: tuple[Figure, ...]
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Rates (token/s) and time to the first token (s), with intervals."""
+        return self._figures
+
+
+@dataclass(frozen=True, slots=True)
+class CardsNeeded:
+    """Cards for a request rate."""
+
+    replicas: int
+    gpus: int
+    low_gpus: int
+    high_gpus: int
+    concurrency: float
+    """Sequences in flight at that rate."""
+    _figures: tuple[Figure, ...]
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Cards with their interval."""
+        return self._figures
+
+
+def _host_bandwidth(
+    job: ServingJob, device: Card, shape: Shape, assumed: list[Assumption]
+) -> float | None:
+    """GB/s at which weights outside the cards are used; None when they all fit."""
+    if device.is_cpu or device.memory_gb is None:
+        return None
+    need = weight_bytes(shape, weight_format(job.weight_format))
+    if need <= device.memory_gb * 1e9 * max(job.num_gpus, 1):
+        return None
+    engine = engine_of(job.engine)
+    if engine.splits_tensors or device.is_apple:
+        return None
+    if engine.style == "native":
+        named = re.search(r"\+.*", job.gpu)
+        host = processor(named[0] if named else "")
+        assumed.append(Assumption("host", host.bytes_per_s / 1e9, "GB/s", host.notes[0]))
+        share = float(load_data("serving")["constants_map"]["bandwidth_cpu"])
+        return host.bytes_per_s / 1e9 * share
+    assumed.append(Assumption("host", 6.0, "GB/s", "weights copied over PCIe from host memory"))
+    return 6.0
+
+
+def resolve_serving(
+    job: ServingJob, device: Card, shape: Shape
+) -> tuple[Decode, tuple[Assumption, ...]]:
+    """A setup with every open field chosen, and the list of what was chosen."""
+    assumed: list[Assumption] = list(shape.assumptions)
+    engine = engine_of(job.engine)
+    if job.engine is None:
+        assumed.append(Assumption("engine", "vllm", "", "the most used serving program"))
+    if job.weight_format is None:
+        assumed.append(Assumption("weight_format", "16 bit", "", "weights as published"))
+    prompt, output = job.prompt_len, job.output_len
+    if prompt is None:
+        prompt = 512
+        assumed.append(Assumption("prompt_len", prompt, "token", "a short chat turn"))
+    if output is None:
+        output = 256
+        assumed.append(Assumption("output_len", output, "token", "a short answer"))
+    step = Decode(
+        engine=engine,
+        weights=weight_format(job.weight_format),
+        num_gpus=max(1, job.num_gpus),
+        concurrency=job.concurrency,
+        prompt_len=prompt,
+        output_len=output,
+        intra=intra_link(device, job.interconnect),
+        host_gb_s=_host_bandwidth(job, device, shape, assumed),
+    )
+    return step, tuple(assumed)
+
+
+def serving_speed(job: ServingJob, *, constants: Mapping[str, float] | None = None) -> ServingSpeed:
+    """Decode, prefill and first-token speed of a serving setup.
+
+    Args:
+        job: The setup; fields that are None are assumed and reported.
+        constants: Constants in place of data/serving.json; for calibration.
+
+    Raises:
+        BadQuantityError: If a number is not above zero or the model is not given.
+        UnknownModelError: If the model's name is not known and no size is given.
+        UnknownGpuError: If the card's name is not known.
+        UnsupportedError: If the model generates no text, or the card's limits are not known.
+
+    Source: decode reads every active weight and the cache once a token; prefill is 2N FLOPs a
+    token; shares learnt from published rows (data/serving.json).
+    """
+    for name in ("concurrency", "prompt_len", "output_len"):
+        require_positive(name, getattr(job, name))
+    if job.num_gpus < 0:
+        raise BadQuantityError(field="num_gpus", given=job.num_gpus, allowed="0 (a CPU) or more")
+    device = card(job.gpu)
+    shape = shape_of(job.model, job.params_b)
+    if shape.is_encoder:
+        raise UnsupportedError(
+            shape.name,
+            reason="an encoder generates no tokens",
+            instead="Ask for its samples per second.",
+        )
+    table = load_data("serving")
+    c = constants or table["constants_map"]
+    step, assumptions = resolve_serving(job, device, shape)
+    fitting = sequences_in_memory(step, device, shape)
+    running = replace(step, concurrency=min(step.concurrency, fitting or step.concurrency))
+    found = decode_parts(running, device, shape, c)
+    factor, spread = _learnt(table, device, running)
+    token_s = sum(found.values()) / factor
+    prefill_s = prefill_seconds(running, device, shape, c)
+    waves = step.concurrency / running.concurrency
+    stream = Interval(1 / token_s, 1 / token_s / spread, 1 / token_s * spread, "token/s")
+    whole_s = (running.concurrency * prefill_s + step.output_len * token_s) * waves
+    each = step.output_len / whole_s
+    end_to_end = Interval(each, each / spread, each * spread, "token/s")
+    total = end_to_end.scaled(step.concurrency, "token/s")
+    prefill_rate = step.prompt_len / prefill_s
+    prefill = Interval(prefill_rate, prefill_rate / 1.6, prefill_rate * 1.6, "token/s")
+    first = prefill_s + token_s
+    ttft = Interval(first, first / 1.6, first * 1.6, "s")
+    return ServingSpeed(
+        decode_tokens_per_s=stream.scaled(1 / waves, "token/s"),
+        end_to_end_tokens_per_s=end_to_end,
+        total_tokens_per_s=total,
+        prefill_tokens_per_s=prefill,
+        ttft_s=ttft,
+        concurrency=step.concurrency,
+        fitting_sequences=fitting,
+        weight_bytes=weight_bytes(shape, step.weights),
+        bound_by=max(found, key=lambda name: found[name]),
+        parts=found,
+        assumptions=assumptions,
+        notes=_notes(step, fitting, found),
+        _figures=_figures(step, shape, device, stream, total, prefill, ttft),
+    )
+
+
+def _notes(step: Decode, fitting: int | None, found: Mapping[str, float]) -> tuple[str, ...]:
+    notes = []
+    if fitting is not None and fitting < step.concurrency:
+        notes.append(f"The cache holds about {fitting} sequences at a time; the rest waits.")
+    if found["host"] > 0:
+        notes.append("Part of the weights does not fit the card and is used from host memory.")
+    if step.num_gpus > 1 and not step.engine.splits_tensors:
+        notes.append(f"{step.engine.name} splits by layers: more cards add memory, not speed.")
+    return tuple(notes)
+
+
+def _learnt(table: Mapping[str, Any], device: Card, step: Decode) -> tuple[float, float]:
+    """(correction, half-width factor) of the groups that the setup belongs to."""
+    factor = 1.0
+    for kind, key in serving_groups(device, step).items():
+        row = table["groups"].get(kind, {}).get(key)
+        if row:
+            factor *= row["factor"]
+    spread = table["spread"].get(step.engine.style) or table["spread"]["default"]
+    return factor, float(spread["factor"])
+
+
+def serving_groups(device: Card, step: Decode) -> dict[str, str]:
+    """Groups whose rows share a learnt correction."""
+    return {
+        "engine": step.engine.name,
+        "engine-format": f"{step.engine.name}/{step.weights.kind}",
+        "engine-card": f"{step.engine.name}/{device.name}",
+    }
+
+
+def _figures(
+    step: Decode,
+    shape: Shape,
+    device: Card,
+    stream: Interval,
+    total: Interval,
+    prefill: Interval,
+    ttft: Interval,
+) -> tuple[Figure, ...]:
+    origin = (data_source("serving", "constants"),)
+    weights = Figure(
+        "weight_bytes", weight_bytes(shape, step.weights), "B", formula="params * bits / 8"
+    )
+    speed = Figure(
+        "memory_bandwidth", device.bytes_per_s / 1e9, "GB/s", (data_source("cards", device.name),)
+    )
+    formula = "1 / (weights / bandwidth share + cache / bandwidth share + launches + links)"
+    return (
+        *stream.figures(
+            "decode_tokens_per_s", formula=formula, inputs=(weights, speed), sources=origin
+        ),
+        *total.figures(
+            "total_tokens_per_s",
+            formula="concurrency * output / (prefill + decode)",
+            sources=origin,
+        ),
+        *prefill.figures(
+            "prefill_tokens_per_s", formula="share of peak / (2 N + attention)", sources=origin
+        ),
+        *ttft.figures("ttft", formula="prompt / prefill rate + one decode step", sources=origin),
+    )
+
+
+def cost_per_million_tokens(
+    tokens_per_s: Interval | float,
+    *,
+    price_per_hour: Decimal,
+    currency: str,
+    utilisation: float = 1.0,
+) -> tuple[Decimal, tuple[Figure, ...]]:
+    """Price of a million generated tokens.
+
+    Args:
+        tokens_per_s: Tokens per second of the whole machine.
+        price_per_hour: Price of the machine.
+        currency: Of the price.
+        utilisation: Share of the time that requests keep it busy, 0 to 1.
+
+    Raises:
+        BadQuantityError: If a number is out of range.
+
+    >>> from decimal import Decimal
+    >>> cost_per_million_tokens(1000.0, price_per_hour=Decimal("3.6"), currency="USD")[0]
+    Decimal('1.0000')
+    """
+    rate = tokens_per_s.value if isinstance(tokens_per_s, Interval) else tokens_per_s
+    require_positive("tokens_per_s", rate)
+    require_positive("price_per_hour", price_per_hour)
+    if not 0 < utilisation <= 1:
+        raise BadQuantityError(field="utilisation", given=utilisation, allowed="above 0, at most 1")
+    hours = 1e6 / (rate * utilisation) / 3600
+    cost = (Decimal(repr(hours)) * price_per_hour).quantize(Decimal("0.0001"))
+    figure = Figure(
+        "cost_per_million_tokens",
+        cost,
+        currency,
+        formula="1e6 / (tokens_per_s * utilisation) / 3600 * price_per_hour",
+        inputs=(given("price_per_hour", price_per_hour, f"{currency}/h"),),
+    )
+    return cost, (figure,)
+
+
+def cards_for_request_rate(
+    job: ServingJob, *, requests_per_s: float, max_ttft_s: float | None = None
+) -> CardsNeeded:
+    """Cards that carry a request rate.
+
+    Args:
+        job: One replica: its cards, prompt and output lengths; concurrency is chosen here.
+        requests_per_s: Requests per second on average.
+        max_ttft_s: Seconds allowed to the first token of an idle server; None = no limit.
+
+    Raises:
+        BadQuantityError: If a number is not above zero, or the first token cannot be that fast.
+
+    Source: a replica's computed total at the concurrency its memory holds (64 at most), of which
+    users reach 30 to 60 %; in flight = rate * seconds a request takes (Little's law).
+    """
+    require_positive("requests_per_s", requests_per_s)
+    one = cached_serving_speed(replace(job, concurrency=1))
+    if max_ttft_s is not None and one.ttft_s.low > max_ttft_s:
+        raise BadQuantityError(
+            field="max_ttft_s", given=max_ttft_s, allowed=f"at least {one.ttft_s.low:.2f} s here"
+        )
+    width = min(64, one.fitting_sequences or 64)
+    full = cached_serving_speed(replace(job, concurrency=max(1, width)))
+    output = job.output_len or 256
+    per_replica = full.total_tokens_per_s.value / output
+    seconds = output / full.end_to_end_tokens_per_s.value
+    cards = max(1, job.num_gpus)
+
+    def gpus(share: float) -> int:
+        return math.ceil(requests_per_s / (per_replica * share)) * cards
+
+    mean = sum(PLANNING_SHARE) / 2
+    inputs = (
+        given("requests_per_s", requests_per_s, "1/s"),
+        Figure("requests_per_s_per_replica", per_replica, "1/s", formula="total tokens/s / output"),
+    )
+    formula = "ceil(rate / (replica's rate * share users reach)) * cards per replica"
+    low, value, high = gpus(PLANNING_SHARE[1]), gpus(mean), gpus(PLANNING_SHARE[0])
+    figures = tuple(
+        Figure(name, count, "GPU", formula=formula, inputs=inputs)
+        for name, count in (("gpus", value), ("gpus_low", low), ("gpus_high", high))
+    )
+    return CardsNeeded(value // cards, value, low, high, requests_per_s * seconds, figures)
+
+
+@lru_cache(maxsize=1024)
+def cached_serving_speed(job: ServingJob) -> ServingSpeed:
+    """`serving_speed` of a setup asked before costs a look-up."""
+    return serving_speed(job)

@@ -1,0 +1,224 @@
+"""Seconds of one decode step and of a prefill, from hardware limits and a few constants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from tools.speed.hardware import Card
+from tools.speed.results import load_data
+from tools.speed.shapes import Shape
+
+SMOOTHNESS = 4.0
+"""Power of the mean that joins a launch floor and the work behind it."""
+USABLE_MEMORY = 0.9
+"""Share of a card's label that weights and cache may take."""
+
+
+class Format(NamedTuple):
+    """How weights are stored."""
+
+    kind: str
+    """16, fp32, fp8, int8, int4, awq, nf4, gptq8, bnb8, fp4."""
+    bits: float
+    """Bits a weight of the layers takes, scales included."""
+    head16: bool
+    """The output head stays in 16 bit."""
+
+
+@cache
+def weight_format(text: str | None) -> Format:
+    """Storage of the weights from a format as written; 16 bit when nothing is said.
+
+    >>> weight_format("gguf Q4_K_M").bits
+    4.85
+    """
+    folded = (text or "").casefold()
+    for row in load_data("formats")["formats"]:
+        found = re.search(row["pattern"], folded)
+        if found:
+            bits = float(row["bits"])
+            stated = [value for value in found.groupdict().values() if value]
+            if stated:
+                bits = float(stated[0]) + 0.1
+            return Format(row["kind"], bits, row["head16"])
+    raise AssertionError("the last pattern matches everything")
+
+
+class Engine(NamedTuple):
+    """How a serving program runs."""
+
+    name: str
+    style: str
+    """graph (captured), compiled, native (C++), eager (kernel by kernel)."""
+    splits_tensors: bool
+    """Several cards share every layer; otherwise they hold layers in turn."""
+
+
+@cache
+def engine_of(text: str | None) -> Engine:
+    """The serving program as written; vLLM when nothing is said.
+
+    >>> engine_of("vllm 0.6.3").style
+    'graph'
+    """
+    folded = (text or "vllm").casefold()
+    for row in load_data("engines")["engines"]:
+        if re.search(row["pattern"], folded):
+            return Engine(row["name"], row["style"], row["splits_tensors"])
+    return Engine("other", "eager", False)
+
+
+@dataclass(frozen=True, slots=True)
+class Decode:
+    """One fully specified decode step."""
+
+    engine: Engine
+    weights: Format
+    num_gpus: int
+    concurrency: int
+    prompt_len: int
+    output_len: int
+    intra: str
+    host_gb_s: float | None
+    """Bandwidth for weights that do not fit the cards, GB/s; None when all fit."""
+
+    @property
+    def context(self) -> float:
+        """Mean tokens in the cache while generating."""
+        return self.prompt_len + self.output_len / 2
+
+
+def weight_bytes(shape: Shape, weights: Format) -> float:
+    """Bytes of all weights in this format."""
+    head = float(shape.vocab * shape.hidden)
+    tables = head + shape.embedding_params if weights.head16 else 0.0
+    tables = min(tables, 0.5 * shape.params_total)
+    return (shape.params_total - tables) * weights.bits / 8 + tables * 2
+
+
+def _touched_params(shape: Shape, concurrency: int) -> float:
+    """Parameters read in one step: with many tokens more experts are touched."""
+    if not shape.is_moe:
+        return shape.read_params
+    share = shape.params_active / shape.params_total
+    touched = 1 - (1 - share) ** concurrency
+    return max(shape.read_params, touched * (shape.params_total - shape.embedding_params))
+
+
+def _read_bytes(shape: Shape, weights: Format, concurrency: int) -> float:
+    params = _touched_params(shape, concurrency)
+    head = min(float(shape.vocab * shape.hidden), 0.5 * params) if weights.head16 else 0.0
+    return (params - head) * weights.bits / 8 + head * 2
+
+
+def _join(*seconds: float) -> float:
+    return float(sum(s**SMOOTHNESS for s in seconds if s > 0) ** (1 / SMOOTHNESS))
+
+
+def _effective_bandwidth(card: Card, style: str, c: Mapping[str, float]) -> float:
+    """Bytes per second that an engine gets: a share of the memory's, under its own ceiling."""
+    share = card.bytes_per_s * (c["bandwidth_cpu"] if card.is_cpu else c[f"bandwidth_{style}"])
+    ceiling = c[f"ceiling_{style}"] * 1e12
+    return float((share**-2 + ceiling**-2) ** -0.5)
+
+
+def decode_parts(
+    step: Decode, card: Card, shape: Shape, c: Mapping[str, float]
+) -> dict[str, float]:
+    """Seconds of one decode step for all sequences, by part.
+
+    Source: t = weights / (share of bandwidth) + cache / (share of bandwidth) + launches; with
+    tensor parallelism two all-reduces a layer. Constants: data/serving.json.
+    """
+    style = step.engine.style
+    ways = step.num_gpus if step.engine.splits_tensors else 1
+    bandwidth = _effective_bandwidth(card, style, c)
+    read = _read_bytes(shape, step.weights, step.concurrency) / ways
+    memory = read / bandwidth
+    if step.weights.kind not in ("16", "fp32", "fp8"):
+        params = _touched_params(shape, step.concurrency) / ways
+        memory = _join(memory, params * c[f"unpack_{style}"] / card.fp32_flops)
+    spilled = _spilled_bytes(step, card, shape)
+    if spilled:
+        memory *= 1 - spilled / weight_bytes(shape, step.weights)
+    span = min(step.context, shape.window or step.context)
+    cache_bytes = step.concurrency * span * shape.kv_elems * 2.0 / ways
+    reading = cache_bytes / bandwidth * (c["cache_eager"] if style == "eager" else c["cache"])
+    peak = card.flops("16" if step.weights.kind not in ("fp8", "fp4") else step.weights.kind)
+    work = 2 * shape.read_params * step.concurrency / ways / (peak * c["arithmetic"])
+    launch = shape.layers * c[f"launch_{style}"] * 1e-3 * (c["launch_cpu"] if card.is_cpu else 1.0)
+    if step.weights.kind in ("nf4", "bnb8", "gptq8", "fp8", "awq"):
+        launch *= c[f"slower_{step.weights.kind}"] if style == "eager" else 1.0
+    if shape.is_moe and style == "eager":
+        launch *= c["experts_eager"]
+    busy = _join(memory, work) + reading
+    if style == "eager":
+        busy = _join(busy, launch)
+        launch = 0.0
+    found = {"weights": busy - reading if style != "eager" else busy, "cache": 0.0}
+    if style != "eager":
+        found["cache"] = reading
+        found["launch"] = launch
+    found["links"] = _links(step, shape, c, ways)
+    found["host"] = spilled / (step.host_gb_s * 1e9) if step.host_gb_s and spilled else 0.0
+    return found
+
+
+def _links(step: Decode, shape: Shape, c: Mapping[str, float], ways: int) -> float:
+    """Seconds of the two all-reduces of every layer."""
+    if ways == 1:
+        return 0.0
+    fast = step.intra.startswith("nvlink")
+    latency = c["latency_nvlink"] if fast else c["latency_pcie"]
+    speed = load_data("links")["intra_node_gb_s"][step.intra]["value"] * 1e9
+    volume = 2 * (ways - 1) / ways * step.concurrency * shape.hidden * 2.0
+    return float(2 * shape.layers * (latency * 1e-6 * (ways**0.5) + volume / speed))
+
+
+def _spilled_bytes(step: Decode, card: Card, shape: Shape) -> float:
+    """Weights that do not fit the cards."""
+    if step.host_gb_s is None or card.memory_gb is None:
+        return 0.0
+    room = card.memory_gb * 1e9 * USABLE_MEMORY * max(step.num_gpus, 1)
+    return max(0.0, weight_bytes(shape, step.weights) - room)
+
+
+def sequences_in_memory(step: Decode, card: Card, shape: Shape) -> int | None:
+    """Sequences whose cache fits beside the weights; None when the memory is not known."""
+    if card.memory_gb is None or card.is_cpu:
+        return None
+    room = card.memory_gb * 1e9 * USABLE_MEMORY * max(step.num_gpus, 1)
+    free = room - weight_bytes(shape, step.weights)
+    per_sequence = (step.prompt_len + step.output_len) * shape.kv_elems * 2.0
+    return max(1, int(free / per_sequence)) if per_sequence else None
+
+
+def prefill_seconds(
+    step: Decode, card: Card, shape: Shape, c: Mapping[str, float], *, prompts: int = 1
+) -> float:
+    """Seconds to read `prompts` prompts: arithmetic-bound, at least one pass over the weights.
+
+    Source: 2N FLOPs a token at 35-50 % of the dense peak, plus the attention sum.
+    """
+    ways = step.num_gpus if step.engine.splits_tensors else 1
+    style = step.engine.style
+    kind = step.weights.kind if step.weights.kind in ("fp8", "fp4") else "16"
+    share = c["prefill_fp8"] if kind != "16" else c[f"prefill_{style}"]
+    rate = card.flops(kind) * share * ways
+    tokens = float(step.prompt_len * prompts)
+    span = min(step.prompt_len, shape.window or step.prompt_len)
+    sums = 2 * shape.layers * shape.heads_dim * span * tokens
+    arithmetic = 2 * shape.read_params * tokens / rate + sums / (
+        card.tensor16_flops * c["prefill_attention"] * ways
+    )
+    read = _read_bytes(shape, step.weights, 1) / ways / card.bytes_per_s
+    return float(max(arithmetic, read))
+
+
+def table() -> Any:
+    """The learnt constants."""
+    return load_data("serving")

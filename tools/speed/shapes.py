@@ -1,0 +1,199 @@
+"""The dimensions of a model that its speed depends on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tools.errors import AmbiguousModelError, BadQuantityError, UnknownModelError
+from tools.provenance import Assumption
+
+ENCODER_KINDS = {"encoder", "embedding", "reranker"}
+SIZE_TOLERANCE = 0.25
+"""A registry row whose size is further off than this from the stated one is not the model meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Dimensions of a transformer; parameters are counts, not billions."""
+
+    name: str
+    params_total: float
+    params_active: float
+    """Parameters that one token passes through."""
+    layers: int
+    hidden: int
+    heads_dim: int
+    """Attention heads times their size: the width of the attention sum."""
+    kv_elems: float
+    """Cache elements that one token adds over all layers."""
+    vocab: int
+    embedding_params: float
+    """Parameters that are looked up and never multiplied."""
+    window: int | None
+    """Tokens that every layer's attention sees at most; None when unlimited."""
+    is_encoder: bool
+    is_moe: bool
+    kind: str
+    assumptions: tuple[Assumption, ...] = ()
+
+    @property
+    def matmul_params(self) -> float:
+        """Active parameters that take part in a matrix product, the output head included."""
+        return max(self.params_active - self.embedding_params, 0.05 * self.params_active)
+
+    @property
+    def read_params(self) -> float:
+        """Parameters read for one token: the active ones without the input embedding."""
+        return self.matmul_params
+
+
+def shape_of_size(params: float, *, active: float | None = None, name: str | None = None) -> Shape:
+    """A decoder of `params` parameters with the usual proportions.
+
+    Args:
+        params: Parameters (count).
+        active: Active parameters of a Mixture-of-Experts model.
+        name: How it is called in assumptions.
+
+    Raises:
+        BadQuantityError: If params is not above zero.
+
+    Source: params = 12 * layers * hidden**2 with hidden = 128 * layers, which gives Llama-7B's
+    32 x 4096 at 6.6 B.
+
+    >>> shape_of_size(6.6e9).layers
+    32
+    """
+    if not params > 0:
+        raise BadQuantityError(field="params", given=params, allowed="above 0")
+    dense = active or params
+    layers = max(2, round((dense / (12 * 128**2)) ** (1 / 3)))
+    hidden = max(64, round((dense / (12 * layers)) ** 0.5 / 64) * 64)
+    grouped = dense > 2.5e10
+    kv_width = 1024 if grouped else hidden
+    vocab = 50_000
+    why = "dimensions of a decoder of this size with the usual proportions"
+    label = name or f"{params / 1e9:.3g}B"
+    return Shape(
+        name=label,
+        params_total=params,
+        params_active=dense,
+        layers=layers,
+        hidden=hidden,
+        heads_dim=hidden,
+        kv_elems=2.0 * layers * kv_width,
+        vocab=vocab,
+        embedding_params=0.0 if params < 3e9 else float(vocab * hidden),
+        window=None,
+        is_encoder=False,
+        is_moe=active is not None and active < 0.9 * params,
+        kind="decoder-lm",
+        assumptions=(Assumption("model", label, "", why),),
+    )
+
+
+def shape_from_spec(spec: Any) -> Shape:
+    """Dimensions of a registry row (a `ModelSpec` of tools.models)."""
+    total = float(spec.params_total)
+    fallback = shape_of_size(total, active=spec.params_active)
+    hidden = spec.hidden_size or fallback.hidden
+    layers = (spec.num_hidden_layers or fallback.layers) + (spec.num_decoder_layers or 0)
+    heads = spec.num_attention_heads
+    head_dim = spec.head_dim or (hidden // heads if heads else None)
+    heads_dim = heads * head_dim if heads and head_dim else hidden
+    vocab = spec.vocab_size or 0
+    if spec.kv_elems_per_token:
+        kv_elems = float(spec.kv_elems_per_token)
+    elif spec.num_key_value_heads and head_dim:
+        kv_elems = 2.0 * layers * spec.num_key_value_heads * head_dim
+    else:
+        kv_elems = 2.0 * layers * hidden
+    window = None
+    if spec.sliding is not None and not spec.sliding.full_layers:
+        window = spec.sliding.window
+    return Shape(
+        name=spec.name,
+        params_total=total,
+        params_active=float(spec.params_active or total),
+        layers=layers,
+        hidden=hidden,
+        heads_dim=heads_dim,
+        kv_elems=kv_elems,
+        vocab=vocab,
+        embedding_params=0.0 if spec.tie_word_embeddings else float(vocab * hidden),
+        window=window,
+        is_encoder=spec.kind in ENCODER_KINDS,
+        is_moe=bool(spec.is_moe),
+        kind=spec.kind,
+    )
+
+
+def _written_dimensions(text: str) -> tuple[int, int] | None:
+    """(hidden, layers) where a name states them: `1536 hidden x 16 layers`."""
+    found = re.search(r"(\d+)\s*hidden\s*[x×]\s*(\d+)\s*layers", text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+@cache
+def shape_of(model: str | None, params_b: float | None = None) -> Shape:
+    """Dimensions of a model by any spelling, or of its size alone.
+
+    Args:
+        model: A name as written; may be None.
+        params_b: Size in billions, used when the name is not known.
+
+    Raises:
+        UnknownModelError: If the name is not known and no size is given.
+        AmbiguousModelError: If it stands for several models and no size is given.
+        BadQuantityError: If neither is given.
+    """
+    if model:
+        from tools.models import find_model
+
+        try:
+            spec = find_model(model).spec
+        except (UnknownModelError, AmbiguousModelError):
+            if params_b is None:
+                raise
+        else:
+            off = params_b is not None and abs(spec.params_total / 1e9 / params_b - 1)
+            if not off or off <= SIZE_TOLERANCE:
+                return shape_from_spec(spec)
+        written = _written_dimensions(model)
+        if written:
+            return _shape_of_dimensions(model, *written)
+        if params_b is not None and re.search(r"bert", model, re.IGNORECASE):
+            return _encoder(shape_of_size(params_b * 1e9, name=model))
+    if params_b is None:
+        raise BadQuantityError(field="model", given=model, allowed="a model name or a size")
+    return shape_of_size(params_b * 1e9, name=model)
+
+
+def _shape_of_dimensions(name: str, hidden: int, layers: int) -> Shape:
+    vocab = 50_304
+    params = 12.0 * layers * hidden**2 + vocab * hidden
+    base = shape_of_size(params, name=name)
+    return Shape(
+        **{
+            **{field: getattr(base, field) for field in base.__slots__},
+            "layers": layers,
+            "hidden": hidden,
+            "heads_dim": hidden,
+            "kv_elems": 2.0 * layers * hidden,
+            "vocab": vocab,
+            "embedding_params": 0.0,
+        }
+    )
+
+
+def _encoder(base: Shape) -> Shape:
+    return Shape(
+        **{
+            **{field: getattr(base, field) for field in base.__slots__},
+            "is_encoder": True,
+            "kind": "encoder",
+        }
+    )
