@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tools.models.names import Family, closest_names, find_family, find_model, try_find_model
     from tools.models.registry import all_models, get_model
+    from tools.models.scan import FamilyMention, scan_families, scan_models
     from tools.models.spec import (
         IndexerDims,
         LinearDims,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "scan": ("FamilyMention", "scan_families", "scan_models"),
     "registry": ("all_models", "get_model"),
     "names": ("Family", "closest_names", "find_family", "find_model", "try_find_model"),
     "spec": (
@@ -36,6 +38,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Family",
+    "FamilyMention",
     "IndexerDims",
     "LinearDims",
     "MlaDims",
@@ -49,6 +52,8 @@ __all__ = [
     "find_family",
     "find_model",
     "get_model",
+    "scan_families",
+    "scan_models",
     "try_find_model",
 ]
 

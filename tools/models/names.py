@@ -21,7 +21,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tools.errors import AmbiguousModelError, UnknownModelError
 from tools.folding import brackets, dashed, key_of, squeeze
@@ -48,6 +48,8 @@ class Vocabulary:
     never_cut: frozenset[str]
     chinese_heads: dict[str, list[str]]
     families: dict[str, list[str]]
+    scan: dict[str, Any]
+    """What only the reader of free text minds; see data/README.md."""
 
 
 class Family(NamedTuple):
@@ -68,6 +70,7 @@ def vocabulary() -> Vocabulary:
         never_cut=frozenset(raw["never_cut"]),
         chinese_heads=raw["chinese_heads"],
         families=raw["families"],
+        scan=raw["scan"],
     )
 
 
