@@ -68,15 +68,19 @@ def _serve(args: argparse.Namespace) -> int:
     import uvicorn
 
     from agent import Settings
+    from ui.config import ServiceSettings
+    from ui.http.observing import set_up_logs
     from ui.service import create_app
 
+    config = ServiceSettings()
+    set_up_logs(args.log_level, as_json=config.log_json)
     settings = Settings()
     if args.host in LOOPBACK and "own_machine" not in settings.model_fields_set:
         settings = settings.model_copy(update={"own_machine": True})
-    app = create_app(settings)
+    app = create_app(settings, config=config)
     print(f"Xuanka is on http://{args.host}:{args.port}", file=sys.stderr, flush=True)
     uvicorn.run(
-        app, host=args.host, port=args.port, log_level=args.log_level, access_log=False,
+        app, host=args.host, port=args.port, log_config=None, access_log=False,
         timeout_graceful_shutdown=20, server_header=False,
     )  # fmt: skip
     return 0

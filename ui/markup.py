@@ -49,8 +49,8 @@ def _markdown() -> MarkdownIt:
 def markdown(source: str) -> str:
     """Markdown as HTML: no raw HTML, no images, links open in a tab of their own.
 
-    >>> markdown("**a** <img src=x onerror=y>")
-    '<p><strong>a</strong> &lt;img src=x onerror=y&gt;</p>\\n'
+    >>> markdown("**a** <img src=x onerror=y>").strip()
+    '<p><strong>a</strong> &lt;img src=x onerror=y&gt;</p>'
     """
     rendered: str = _markdown().render(source)
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -15,6 +15,9 @@ import gradio as gr
 from ui.markup import tag, text
 from ui.turn import Adviser, draw_turn
 from ui.wording import examples, language_of, say, strings
+
+if TYPE_CHECKING:
+    from agent import Settings
 
 _FONTS = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "Noto Sans CJK SC",
           "PingFang SC", "Microsoft YaHei", "sans-serif"]  # fmt: skip
@@ -51,8 +54,9 @@ def _html(value: str, *, elem_id: str) -> gr.HTML:
     return gr.HTML(value, elem_id=elem_id, apply_default_css=False, js_on_load=None)
 
 
-def build_page(advisor: Adviser) -> gr.Blocks:
+def build_page(advisor: Adviser, settings: Settings) -> gr.Blocks:
     """All tabs on one page."""
+    page: gr.Blocks
     with gr.Blocks(title=say("app_name", "en"), analytics_enabled=False, fill_width=True) as page:
         _html(_top(), elem_id="xk-top")
         with gr.Tabs(elem_id="xk-tabs"):

@@ -156,8 +156,8 @@ def sortable_table(
 ) -> str:
     """A table whose headings sort it; each cell is (text shown, key sorted by)."""
     head = "".join(
-        tag("th", tag("button", text(h), type="button"), scope="col", data_sort="n" if i in numeric else "s",
-            class_="xk-num" if i in numeric else None)
+        tag("th", tag("button", text(h), type="button"), scope="col",
+            data_sort="n" if i in numeric else "s", class_="xk-num" if i in numeric else None)
         for i, h in enumerate(heads)
     )  # fmt: skip
     body = "".join(

@@ -1,48 +1,177 @@
-"""The service: one FastAPI application with the page at `/`."""
+"""The service: one FastAPI application with the page at `/`, the API, metrics and MCP beside it."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections.abc import AsyncIterator
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
+import anyio.to_thread
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 
+from tools.errors import AdvisorError
+from ui.config import ServiceSettings
+from ui.desk import Desk
+from ui.http.api import build_api, error_response
+from ui.http.observing import Measured, Metrics, RequestIds
+from ui.http.openai_api import build_openai_api
+from ui.http.protection import error_body, protect
+from ui.passages import passage_response
 from ui.turn import Adviser
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from agent import Settings
 
 log = logging.getLogger("xuanka.service")
+_THREADS = 100
+"""Threads for handlers; each chat on the page holds one while its answer is made."""
 
 
-def create_app(settings: Settings, *, advisor: Adviser | None = None) -> FastAPI:
-    """The application; `advisor` is made from the settings when it is not handed in."""
+class Service:
+    """What the parts of one application share."""
+
+    def __init__(self, settings: Settings, config: ServiceSettings, advisor: Adviser) -> None:
+        self.settings = settings
+        self.config = config
+        self.advisor = advisor
+        self.metrics = Metrics()
+        self.is_draining = False
+        self.desk = Desk(
+            Measured(advisor, self.metrics, face="api"),
+            simultaneous=config.simultaneous_answers,
+            waiting=config.waiting_answers,
+            timeout_s=config.answer_timeout_s,
+        )
+        self.metrics.queued.set_function(lambda: self.desk.queued)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """From start to drain: answers in progress are finished, new work is refused."""
+        anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        try:
+            yield
+        finally:
+            self.is_draining = True
+            await anyio.to_thread.run_sync(self.desk.close)
+
+    def unready(self) -> list[str]:
+        """What is missing before questions can be answered; empty when nothing is."""
+        missing = ["draining"] if self.is_draining else []
+        check = getattr(self.advisor, "unready", None)
+        if check is not None:
+            missing += check()
+        return missing
+
+
+def create_app(
+    settings: Settings,
+    *,
+    config: ServiceSettings | None = None,
+    advisor: Adviser | None = None,
+    page: bool = True,
+) -> ASGIApp:
+    """The application, protected; `advisor` is made from the settings when it is not handed in.
+
+    Args:
+        settings: How the advisor runs.
+        config: How the service is reached; read from the environment when None.
+        advisor: Answers in place of `agent.Advisor`.
+        page: False leaves the chat page out (API only).
+    """
+    from agent import build_toolbox
+
     if advisor is None:
         from agent import Advisor
 
         advisor = Advisor(settings)
-    app = FastAPI(title="Xuanka", docs_url=None, redoc_url=None)
-
-    @app.get("/healthz")
-    def healthz() -> dict[str, str]:
-        """Alive: the process answers."""
-        return {"status": "ok"}
-
+    service = Service(settings, config or ServiceSettings(), advisor)
+    tools = {tool.name: tool for tool in build_toolbox(settings)}
+    app = FastAPI(
+        title="Xuanka",
+        description="Which machine does my deep-learning job need? Numbers with their origin.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        lifespan=lambda _: service.running(),
+    )
+    app.state.service = service
+    # With a CORS policy of our own the page's library adds none: by default nobody is allowed.
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(service.config.allowed_origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["Authorization", "Content-Type"],
+    )
+    _add_errors(app)
+    _add_operation(app, service)
+    app.include_router(build_api(service.desk, tools))
+    app.include_router(build_openai_api(service.desk))
     app.mount(
         "/static-xuanka", StaticFiles(directory=str(files("ui") / "static")), name="static-xuanka"
     )
-    return _with_page(app, advisor)
+    if page:
+        _add_page(app, service)
+    return RequestIds(protect(app, service.config), metrics=service.metrics)
 
 
-def _with_page(app: FastAPI, advisor: Adviser) -> FastAPI:
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        problems = "; ".join(
+            f"{'.'.join(str(p) for p in e['loc'][1:]) or 'body'}: {e['msg']}"
+            for e in error.errors()[:5]
+        )
+        is_chat = request.url.path == "/v1/chat/completions"
+        body = error_body("invalid_request_error", problems, request.scope.get("request_id"))
+        return JSONResponse(body, 400 if is_chat else 422)
+
+    @app.exception_handler(HTTPException)
+    async def plain(request: Request, error: HTTPException) -> JSONResponse:
+        kind = "not_found" if error.status_code == 404 else "invalid_request_error"
+        body = error_body(kind, str(error.detail), request.scope.get("request_id"))
+        return JSONResponse(body, error.status_code, headers=error.headers)
+
+    app.add_exception_handler(AdvisorError, error_response)
+    app.add_exception_handler(Exception, error_response)
+
+
+def _add_operation(app: FastAPI, service: Service) -> None:
+    @app.get("/healthz", tags=["operation"])
+    async def healthz() -> dict[str, str]:
+        """Alive: the process answers."""
+        return {"status": "ok"}
+
+    @app.get("/readyz", tags=["operation"], response_model=None)
+    async def readyz() -> Response:
+        """Ready: 200 when questions can be answered, else 503 with what is missing."""
+        missing = await anyio.to_thread.run_sync(service.unready)
+        body: dict[str, Any] = {"status": "unready" if missing else "ready", "missing": missing}
+        return JSONResponse(body, 503 if missing else 200)
+
+    @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
+    def metrics() -> Response:
+        """Counters in Prometheus' text format."""
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    app.get("/page/passage", include_in_schema=False)(passage_response)
+
+
+def _add_page(app: FastAPI, service: Service) -> None:
     import gradio as gr
 
     from ui.page import SIMULTANEOUS_CHATS, build_page, mount_options
 
-    page = build_page(advisor).queue(
+    advisor = Measured(service.advisor, service.metrics, face="page")
+    blocks = build_page(advisor, service.settings).queue(
         default_concurrency_limit=SIMULTANEOUS_CHATS, api_open=False, max_size=1000
     )
-    mounted: FastAPI = gr.mount_gradio_app(app, page, path="", **mount_options())
-    return mounted
+    gr.mount_gradio_app(app, blocks, path="", **mount_options())

@@ -282,7 +282,7 @@
     body.textContent = "…";
     dialog.showModal();
     try {
-      const reply = await fetch(`/v1/passages?id=${encodeURIComponent(passage)}&format=html`);
+      const reply = await fetch(`/page/passage?id=${encodeURIComponent(passage)}`);
       if (!reply.ok) throw new Error(String(reply.status));
       body.innerHTML = await reply.text();
     } catch {

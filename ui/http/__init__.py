@@ -1,0 +1,1 @@
+"""The HTTP side of the service: protection, observation, the API and its OpenAI-like twin."""
