@@ -1,0 +1,145 @@
+"""Building the guidance index: aside, under a lock, and put in place by one rename.
+
+The index lives in ``<cache>/guidance/<key>``. The key is a hash of the notes, the glossary, the
+code that reads them and the embedder's id, so a changed note is another index and an unchanged
+one is found ready. Vectors of texts that an older index holds are taken over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from knowledge.embedders import Embedder, embedder_id, make_embedder
+from knowledge.locks import file_lock, put_in_place
+from knowledge.notes import all_sections, note_files
+from knowledge.settings import KnowledgeSettings
+from knowledge.snapshot import Snapshot, Vectors, views_of
+
+Progress = Callable[[str], None]
+_CODE = ("text.py", "glossary.py", "notes.py", "lexical.py", "snapshot.py", "building.py")
+_DATA = ("data/glossary.yaml", "data/sources.yaml")
+_KEPT = 3
+"""Indexes kept beside the newest, for checkouts of other versions that share the folder."""
+
+
+class BuildReport(NamedTuple):
+    """What a build did."""
+
+    folder: Path
+    built: bool
+    """False where the index was there already."""
+    passage_count: int
+    embedder_id: str
+    elapsed_s: float
+
+
+def index_key(embedder: str) -> str:
+    """Name of the index that fits the notes, the code and the embedder as they are."""
+    digest = hashlib.sha256(embedder.encode())
+    here = files("knowledge")
+    for name in (*_CODE, *_DATA):
+        digest.update(here.joinpath(name).read_bytes())
+    for note in note_files():
+        digest.update(note.name.encode())
+        digest.update(note.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def index_folder(settings: KnowledgeSettings) -> Path:
+    """Where the guidance index of these settings lies, or will lie."""
+    return settings.cache_dir / "guidance" / index_key(embedder_id(settings))
+
+
+def is_built(folder: Path) -> bool:
+    """Whether a complete index lies there; an interrupted build never gets this name."""
+    return (folder / "snapshot.json").exists()
+
+
+def build(
+    settings: KnowledgeSettings | None = None, *, progress: Progress | None = None
+) -> BuildReport:
+    """Makes the guidance index, or finds it made.
+
+    Args:
+        settings: Where and with which embedder; from the environment by default.
+        progress: Called with a line of text now and then.
+
+    Returns:
+        Where it lies and whether anything had to be done.
+    """
+    settings = settings or KnowledgeSettings.from_env()
+    started = time.monotonic()
+    folder = index_folder(settings)
+    name = embedder_id(settings)
+    built = False
+    if not is_built(folder):
+        with file_lock(settings.cache_dir / "guidance.lock"):
+            if not is_built(folder):
+                _build_aside(folder, make_embedder(settings), progress or (lambda _: None))
+                built = True
+                _prune(folder)
+    count = len(all_sections()) if built else 0
+    return BuildReport(folder, built, count, name, time.monotonic() - started)
+
+
+def _build_aside(folder: Path, embedder: Embedder | None, progress: Progress) -> None:
+    aside = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    sections = all_sections()
+    vectors = None
+    if embedder is not None:
+        texts = [v.text for v in views_of(sections)]
+        vectors = _embed_new(texts, embedder, folder.parent, progress)
+        _save_vector_cache(aside, texts, vectors, embedder)
+    name = "lexical" if embedder is None else embedder.id
+    Snapshot.build(sections, vectors, embedder_id=name).save(aside)
+    put_in_place(aside, folder)
+    progress(f"{len(sections)} passages indexed with {name}")
+
+
+def _digests(texts: list[str]) -> list[str]:
+    return [hashlib.sha256(t.encode()).hexdigest()[:24] for t in texts]
+
+
+def _save_vector_cache(folder: Path, texts: list[str], vectors: Vectors, by: Embedder) -> None:
+    with (folder / "embedded.npz").open("wb") as file:
+        np.savez(file, id=np.array(by.id), digests=np.array(_digests(texts)), vectors=vectors)
+
+
+def _embed_new(
+    texts: list[str], embedder: Embedder, shelf: Path, progress: Progress, *, batch: int = 64
+) -> Vectors:
+    """Vectors of all texts; only those that no older index on the shelf holds are computed."""
+    known: dict[str, Vectors] = {}
+    for path in shelf.glob("*/embedded.npz"):
+        with np.load(path, allow_pickle=False) as held:
+            if str(held["id"]) == embedder.id:
+                known.update(zip(held["digests"].tolist(), held["vectors"], strict=True))
+    digests = _digests(texts)
+    missing = [i for i, d in enumerate(digests) if d not in known]
+    for start in range(0, len(missing), batch):
+        rows = missing[start : start + batch]
+        for row, vector in zip(rows, embedder.passages([texts[r] for r in rows]), strict=True):
+            known[digests[row]] = vector
+        progress(f"embedded {min(start + batch, len(missing))} of {len(missing)} new texts")
+    return np.asarray([known[d] for d in digests], dtype=np.float32)
+
+
+def _prune(newest: Path) -> None:
+    """Drops old indexes and what killed builds left behind."""
+    shelf = newest.parent
+    whole = [f for f in shelf.iterdir() if f != newest and is_built(f) and "." not in f.name]
+    for folder in sorted(whole, key=lambda f: f.stat().st_mtime, reverse=True)[_KEPT:]:
+        shutil.rmtree(folder, ignore_errors=True)
+    for rest in shelf.glob("*.tmp"):
+        shutil.rmtree(rest, ignore_errors=True)

@@ -1,0 +1,117 @@
+"""Arguments and printing of `python -m knowledge`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from knowledge.building import build
+from knowledge.retriever import Retriever
+from knowledge.settings import KnowledgeSettings
+from knowledge.types import Passage
+from tools.errors import AdvisorError
+
+
+def passage_row(passage: Passage) -> dict[str, Any]:
+    """A passage as plain data, for JSON."""
+    language = passage.language
+    return {
+        "passage_id": passage.passage_id,
+        "note_id": passage.note_id,
+        "claims": list(passage.claims),
+        "score": passage.score,
+        "text": passage.text,
+        "title": passage.title,
+        "language": language,
+        "sources": [{"id": s.id, "locator": s.locator} for s in passage.sources],
+        "checked_on": passage.checked_on.isoformat() if passage.checked_on else None,
+        "confidence": passage.confidence,
+        "locator": passage.locator,
+        "trust": passage.trust,
+        "collection": passage.collection,
+        "errata": [
+            {"claim": e.claim, "verdict": e.verdict, "correction": e.correction(language)}
+            for e in passage.errata
+        ],
+        "mode": passage.mode,
+    }
+
+
+def _build(args: argparse.Namespace) -> int:
+    report = build(progress=lambda line: print(line, file=sys.stderr))
+    done = "built" if report.built else "up to date"
+    print(
+        f"guidance index {done} ({report.embedder_id}, {report.elapsed_s:.1f} s): {report.folder}"
+    )
+    return 0
+
+
+def _search(args: argparse.Namespace) -> int:
+    if args.batch:
+        return _search_batch(args)
+    if not args.query:
+        print("search needs a QUERY, or --batch IN.jsonl --out OUT.jsonl.", file=sys.stderr)
+        return 2
+    retriever = Retriever.open(KnowledgeSettings.from_env())
+    found = retriever.search(args.query, k=args.k, language=args.lang)
+    if args.json:
+        print(json.dumps([passage_row(p) for p in found], ensure_ascii=False, indent=2))
+        return 0
+    if not found:
+        print("Nothing relevant.")
+    for p in found:
+        claims = f" [{' '.join(p.claims)}]" if p.claims else ""
+        print(f"{p.score:.2f}  {p.title}{claims}  ({p.passage_id})\n      {p.text}\n")
+    return 0
+
+
+def _search_batch(args: argparse.Namespace) -> int:
+    if not args.out:
+        print("--batch needs --out OUT.jsonl.", file=sys.stderr)
+        return 2
+    retriever = Retriever.open(KnowledgeSettings.from_env())
+    with (
+        Path(args.batch).open(encoding="utf-8") as lines,
+        Path(args.out).open("w", encoding="utf-8") as out,
+    ):
+        for line in lines:
+            if not line.strip():
+                continue
+            row = json.loads(line)
+            found = retriever.search(str(row["query"]), k=args.k, language=args.lang)
+            answer = {"id": row["id"], "passages": [passage_row(p) for p in found]}
+            out.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m knowledge", description="Checked guidance: index, search, documents."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    made = commands.add_parser("build", help="make the guidance index, or find it made")
+    made.set_defaults(run=_build)
+    search = commands.add_parser("search", help="ranked passages for a query")
+    search.add_argument("query", nargs="?")
+    search.add_argument("-k", type=int, default=5, help="passages at most (default 5)")
+    search.add_argument("--lang", choices=("zh", "en"), help="language of the texts")
+    search.add_argument("--json", action="store_true")
+    search.add_argument("--batch", metavar="IN.jsonl", help='lines {"id", "query"}')
+    search.add_argument("--out", metavar="OUT.jsonl")
+    search.set_defaults(run=_search)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit status."""
+    args = _parser().parse_args(argv)
+    try:
+        status: int = args.run(args)
+    except AdvisorError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return status

@@ -1,0 +1,68 @@
+"""The bilingual glossary: words of the field that name one concept in either language.
+
+A concept found in a text becomes one more index term, ``c:<concept>``, so that 抢占式 meets
+"preemptible" without either word standing in the other text. The table is data/glossary.yaml.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import yaml
+
+from knowledge.text import fold
+from tools.errors import DataError
+
+_ASCII = re.compile(r"[\x00-\x7f]+")
+
+
+class _Form(NamedTuple):
+    text: str
+    concept: str
+    is_ascii: bool
+    """Latin forms must stand as words; Chinese ones may stand anywhere."""
+
+
+@cache
+def _forms() -> tuple[_Form, ...]:
+    raw = files("knowledge").joinpath("data/glossary.yaml").read_text(encoding="utf-8")
+    table: dict[str, list[str]] = yaml.load(raw, Loader=yaml.CBaseLoader)
+    found: list[_Form] = []
+    for concept, written in table.items():
+        for form in written:
+            text = fold(form)
+            if len(text) < 2:
+                raise DataError(f"data/glossary.yaml: {concept!r} has a form shorter than 2.")
+            found.append(_Form(text, concept, _ASCII.fullmatch(text) is not None))
+    return tuple(found)
+
+
+def _stands_as_word(form: str, text: str) -> bool:
+    start = text.find(form)
+    while start >= 0:
+        end = start + len(form)
+        before = text[start - 1] if start else " "
+        after = text[end] if end < len(text) else " "
+        plural = after == "s" and not text[end + 1 : end + 2].isalnum()
+        is_free = not (before.isascii() and before.isalnum())
+        if is_free and (plural or not (after.isascii() and after.isalnum())):
+            return True
+        start = text.find(form, start + 1)
+    return False
+
+
+def concepts(text: str) -> frozenset[str]:
+    """Concepts of the field that a text names, in whichever language.
+
+    >>> sorted(concepts("spot 被回收了怎么办"))
+    ['reclaim', 'spot']
+    """
+    folded = fold(text)
+    return frozenset(
+        f.concept
+        for f in _forms()
+        if f.text in folded and (not f.is_ascii or _stands_as_word(f.text, folded))
+    )

@@ -1,0 +1,122 @@
+"""Finding passages: meaning and wording compared, fused, gated, one text a section."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from knowledge.building import build, index_folder
+from knowledge.corrections import errata_of_claims
+from knowledge.embedders import Embedder, make_embedder
+from knowledge.lexical import index_terms
+from knowledge.relevance import Scores, relevance
+from knowledge.settings import KnowledgeSettings
+from knowledge.snapshot import Snapshot
+from knowledge.sources import get_source
+from knowledge.text import language_of
+from knowledge.types import Language, Mode, Passage, Section
+
+THRESHOLD = 0.5
+MAX_QUERY_CHARS = 2000
+"""Longer questions are cut for the comparison: a pasted log says in its first lines what it is."""
+
+
+class Retriever:
+    """An open index. Made once, kept, and used from any thread."""
+
+    def __init__(self, settings: KnowledgeSettings, guidance: Snapshot) -> None:
+        self._settings = settings
+        self._guidance = guidance
+        self._embedder: Embedder | None = None
+        self._is_loaded = False
+        self._loading = threading.Lock()
+
+    @classmethod
+    def open(cls, settings: KnowledgeSettings | None = None) -> Retriever:
+        """Opens the index, and builds it first where it is missing."""
+        settings = settings or KnowledgeSettings.from_env()
+        build(settings)
+        return cls(settings, _guidance(index_folder(settings)))
+
+    @property
+    def mode(self) -> Mode:
+        """hybrid, or lexical where no embedder was there when the index was built."""
+        return "lexical" if self._guidance.embedder_id == "lexical" else "hybrid"
+
+    def search(self, query: str, *, k: int = 5, language: Language | None = None) -> list[Passage]:
+        """Passages that answer a query, best first; none where nothing is relevant.
+
+        Args:
+            query: A question in Chinese or English.
+            k: Passages at most (count).
+            language: Language of the texts; the query's own by default.
+        """
+        text = query.strip()[:MAX_QUERY_CHARS]
+        if not text or k < 1:
+            return []
+        scores = self._scores(text)
+        wanted = language or language_of(text)
+        order = np.argsort(-scores, kind="stable")[:k]
+        return [
+            self._passage(int(unit), float(scores[unit]), wanted)
+            for unit in order
+            if scores[unit] >= THRESHOLD
+        ]
+
+    def _scores(self, text: str) -> Scores:
+        embedder = self._get_embedder()
+        dense = None if embedder is None else self._guidance.dense(embedder.query(text))
+        return relevance(dense, self._guidance.lexical.scores(index_terms(text)))
+
+    def _get_embedder(self) -> Embedder | None:
+        if not self._is_loaded:
+            with self._loading:
+                if not self._is_loaded:
+                    wanted = self.mode == "hybrid"
+                    self._embedder = make_embedder(self._settings) if wanted else None
+                    self._is_loaded = True
+        return self._embedder
+
+    def _passage(self, unit: int, score: float, language: Language) -> Passage:
+        rows = [self._guidance.passages[r] for r in self._guidance.units[unit]]
+        section = next((s for s in rows if s.language == language), rows[0])
+        return _to_passage(section, score, self.mode)
+
+
+def _to_passage(section: Section, score: float, mode: Mode) -> Passage:
+    return Passage(
+        passage_id=section.passage_id,
+        note_id=section.note_id,
+        claims=section.claims,
+        score=round(score, 4),
+        text=section.text,
+        title=section.title,
+        language=section.language,
+        sources=tuple(get_source(s) for s in section.source_ids),
+        checked_on=section.checked_on,
+        confidence=section.confidence,
+        locator=section.locator,
+        trust=section.trust,
+        collection=section.collection,
+        errata=errata_of_claims(section.claims),
+        mode=mode,
+    )
+
+
+@lru_cache(maxsize=4)
+def _guidance(folder: Path) -> Snapshot:
+    """The index in a folder; folders are named by content, so one never changes."""
+    return Snapshot.load(folder)
+
+
+@cache
+def _default(settings: KnowledgeSettings) -> Retriever:
+    return Retriever.open(settings)
+
+
+def search(query: str, *, k: int = 5, language: Language | None = None) -> list[Passage]:
+    """Passages that answer a query, from an index that is opened on the first call and kept."""
+    return _default(KnowledgeSettings.from_env()).search(query, k=k, language=language)

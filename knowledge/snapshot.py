@@ -1,0 +1,136 @@
+"""The form of an index that is read: plain arrays in a folder, opened without a database.
+
+A snapshot is never changed. It is written into a folder of its own and put in place by one
+rename, so a reader finds all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knowledge.lexical import LexicalIndex, index_terms
+from knowledge.types import Section
+
+Vectors = NDArray[np.float32]
+
+
+class View(NamedTuple):
+    """One text by which a passage is found by meaning: its title, a way of asking, itself."""
+
+    passage: int
+    text: str
+
+
+def views_of(sections: Sequence[Section]) -> list[View]:
+    """Texts to embed, in the order of the sections."""
+    found: list[View] = []
+    for row, section in enumerate(sections):
+        if section.trust == "user":
+            found.append(View(row, f"{section.title}\n{section.text}"))
+            continue
+        found.append(View(row, section.title))
+        found.extend(View(row, ask) for ask in section.asks)
+        found.append(View(row, _opening(section.text)))
+    return found
+
+
+def _opening(text: str, *, limit: int = 160) -> str:
+    """The first sentences of a text; embedding cost grows with length."""
+    flat = " ".join(text.replace("**", "").split())
+    return flat[:limit]
+
+
+def _unit_terms(sections: Sequence[Section]) -> list[str]:
+    found: list[str] = []
+    for s in sections:
+        for text in (s.title, s.title, s.text, *s.asks):
+            found.extend(index_terms(text))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An index in memory."""
+
+    passages: tuple[Section, ...]
+    units: tuple[tuple[int, ...], ...]
+    """Passage rows of each unit."""
+    view_bounds: NDArray[np.int64]
+    """(units,) first view of each unit; the views of a unit lie together."""
+    vectors: Vectors
+    """(views, dimensions); (0, 0) where no embedder was there."""
+    lexical: LexicalIndex
+    embedder_id: str
+
+    @classmethod
+    def build(
+        cls, sections: Sequence[Section], vectors: Vectors | None, *, embedder_id: str
+    ) -> Snapshot:
+        """Index of sections; `vectors` are those of `views_of(sections)`, in that order."""
+        by_unit: dict[str, list[int]] = {}
+        for row, section in enumerate(sections):
+            by_unit.setdefault(section.unit_id, []).append(row)
+        units = tuple(tuple(rows) for rows in by_unit.values())
+        lexical = LexicalIndex.build([_unit_terms([sections[r] for r in rows]) for rows in units])
+        bounds = np.zeros(len(units), dtype=np.int64)
+        ordered = np.zeros((0, 0), dtype=np.float32)
+        if vectors is not None and len(vectors):
+            held: dict[int, list[int]] = {}
+            for number, view in enumerate(views_of(sections)):
+                held.setdefault(view.passage, []).append(number)
+            per_unit = [[v for row in rows for v in held[row]] for rows in units]
+            bounds = np.cumsum([0, *(len(p) for p in per_unit)][:-1], dtype=np.int64)
+            ordered = np.ascontiguousarray(vectors[[v for p in per_unit for v in p]])
+        return cls(tuple(sections), units, bounds, ordered, lexical, embedder_id)
+
+    def dense(self, query: Vectors) -> Vectors:
+        """Best cosine of each unit's views with the query, (units,)."""
+        if not len(self.vectors):
+            return np.zeros(len(self.units), dtype=np.float32)
+        best: Vectors = np.maximum.reduceat(self.vectors @ query, self.view_bounds)
+        return best
+
+    def save(self, folder: Path) -> None:
+        """Writes the index into an existing folder."""
+        rows = [_to_row(s) for s in self.passages]
+        (folder / "passages.json").write_text(json.dumps(rows, ensure_ascii=False), "utf-8")
+        meta = {"embedder_id": self.embedder_id, "units": self.units}
+        (folder / "snapshot.json").write_text(json.dumps(meta), encoding="utf-8")
+        np.save(folder / "vectors.npy", self.vectors)
+        np.save(folder / "bounds.npy", self.view_bounds)
+        self.lexical.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Snapshot:
+        """Reads what `save` wrote; the vectors stay on disk until they are touched."""
+        meta = json.loads((folder / "snapshot.json").read_text(encoding="utf-8"))
+        rows = json.loads((folder / "passages.json").read_text(encoding="utf-8"))
+        return cls(
+            passages=tuple(_from_row(r) for r in rows),
+            units=tuple(tuple(u) for u in meta["units"]),
+            view_bounds=np.load(folder / "bounds.npy", allow_pickle=False),
+            vectors=np.load(folder / "vectors.npy", allow_pickle=False),
+            lexical=LexicalIndex.load(folder),
+            embedder_id=meta["embedder_id"],
+        )
+
+
+def _to_row(section: Section) -> dict[str, Any]:
+    row = asdict(section)
+    row["checked_on"] = section.checked_on and section.checked_on.isoformat()
+    return row
+
+
+def _from_row(row: dict[str, Any]) -> Section:
+    checked = row.pop("checked_on")
+    for name in ("claims", "source_ids", "asks"):
+        row[name] = tuple(row[name])
+    return Section(checked_on=date.fromisoformat(checked) if checked else None, **row)
