@@ -7,6 +7,7 @@
      │   ├─ UnknownGpuError
      │   ├─ AmbiguousGpuError
      │   ├─ UnknownInstanceError
+     │   ├─ AmbiguousInstanceError
      │   ├─ BadQuantityError
      │   └─ UnsupportedError
      ├─ DataError             a data file of ours is wrong
@@ -88,6 +89,12 @@ class AmbiguousGpuError(_AmbiguousNameError):
     """A card name that stands for different cards (RTX 6000, RTX 5000, ...)."""
 
     kind = "GPU"
+
+
+class AmbiguousInstanceError(_AmbiguousNameError):
+    """An instance type that several clouds sell under one name (g6.xlarge)."""
+
+    kind = "Instance type"
 
 
 class BadQuantityError(UserInputError):

@@ -12,7 +12,22 @@ if TYPE_CHECKING:
     from tools.catalog.loader import Catalog, catalog, offer_source
     from tools.catalog.lookup import Family, InstanceLookup, family, find_instance, get_instance
     from tools.catalog.memory import UsableMemory, gpu_of, usable_memory
+    from tools.catalog.money import ExchangeRates, currency_code, exchange_rates, rates_from
     from tools.catalog.offer import InstanceOffer, Price, SpotRecord
+    from tools.catalog.prices import (
+        Observed,
+        SpotPolicy,
+        SpotQuote,
+        cheapest,
+        has_price_only,
+        observed_spot_shares,
+        policy_source,
+        prices_of,
+        spot_policies,
+        spot_quote,
+        spot_records,
+        today,
+    )
     from tools.catalog.providers import (
         Provider,
         all_providers,
@@ -21,6 +36,7 @@ if TYPE_CHECKING:
         scan_providers,
     )
     from tools.catalog.query import Need, OfferSearch, Uncertain, offers_for
+    from tools.catalog.regions import region_group, regions_named
     from tools.catalog.scan import InstanceMention, scan_instances
 
 _HOMES = {
@@ -35,9 +51,25 @@ _HOMES = {
     "UsableMemory": "memory",
     "gpu_of": "memory",
     "usable_memory": "memory",
+    "ExchangeRates": "money",
+    "currency_code": "money",
+    "exchange_rates": "money",
+    "rates_from": "money",
     "InstanceOffer": "offer",
     "Price": "offer",
     "SpotRecord": "offer",
+    "Observed": "prices",
+    "SpotPolicy": "prices",
+    "SpotQuote": "prices",
+    "cheapest": "prices",
+    "has_price_only": "prices",
+    "observed_spot_shares": "prices",
+    "policy_source": "prices",
+    "prices_of": "prices",
+    "spot_policies": "prices",
+    "spot_quote": "prices",
+    "spot_records": "prices",
+    "today": "prices",
     "Provider": "providers",
     "all_providers": "providers",
     "covered_providers": "providers",
@@ -47,35 +79,55 @@ _HOMES = {
     "OfferSearch": "query",
     "Uncertain": "query",
     "offers_for": "query",
+    "region_group": "regions",
+    "regions_named": "regions",
     "InstanceMention": "scan",
     "scan_instances": "scan",
 }
 
 __all__ = [
     "Catalog",
+    "ExchangeRates",
     "Family",
     "InstanceLookup",
     "InstanceMention",
     "InstanceOffer",
     "Need",
+    "Observed",
     "OfferSearch",
     "Price",
     "Provider",
+    "SpotPolicy",
+    "SpotQuote",
     "SpotRecord",
     "Uncertain",
     "UsableMemory",
     "all_providers",
     "catalog",
+    "cheapest",
     "covered_providers",
+    "currency_code",
+    "exchange_rates",
     "family",
     "find_instance",
     "get_instance",
     "gpu_of",
+    "has_price_only",
+    "observed_spot_shares",
     "offer_source",
     "offers_for",
+    "policy_source",
+    "prices_of",
     "provider_id",
+    "rates_from",
+    "region_group",
+    "regions_named",
     "scan_instances",
     "scan_providers",
+    "spot_policies",
+    "spot_quote",
+    "spot_records",
+    "today",
     "usable_memory",
 ]
 

@@ -36,7 +36,15 @@ SPOT_FOLDER = "spot"
 SOURCES_FILE = "sources.csv"
 RATES_FILE = "exchange_rates.csv"
 FAMILIES_FILE = "families.csv"
-_NOT_PROVIDERS = {SOURCES_FILE, RATES_FILE, FAMILIES_FILE, "providers.csv"}
+_NOT_PROVIDERS = {
+    SOURCES_FILE,
+    RATES_FILE,
+    FAMILIES_FILE,
+    "providers.csv",
+    "regions.csv",
+    "spot_policy.csv",
+    "spot_observed.csv",
+}
 FREE = "free"
 
 INSTANCE_COLUMNS = (

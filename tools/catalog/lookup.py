@@ -22,7 +22,7 @@ from tools.catalog.names import (
 )
 from tools.catalog.offer import Category, InstanceOffer
 from tools.catalog.providers import covered_providers, provider_id
-from tools.errors import UnknownInstanceError
+from tools.errors import AmbiguousInstanceError, UnknownInstanceError
 from tools.provenance import Source
 
 Kind = Literal["type", "family", "unlisted", "unknown"]
@@ -111,15 +111,16 @@ def get_instance(text: str, provider: str | None = None) -> InstanceOffer:
     """The one instance type of a name.
 
     Raises:
-        UnknownInstanceError: If there is no such type, or it exists on several clouds; the
-            candidates name the real ones.
+        UnknownInstanceError: If there is no such type; the candidates name real ones.
+        AmbiguousInstanceError: If several clouds sell it and no provider is given.
     """
     found = find_instance(text, provider)
     if len(found.offers) == 1:
         return found.offers[0]
     if found.offers:
-        names = [f"{o.provider} {o.instance_type}" for o in found.offers]
-    elif found.kind == "family":
+        clouds = [f"{o.provider} {o.instance_type}" for o in found.offers]
+        raise AmbiguousInstanceError(text, clouds)
+    if found.kind == "family":
         names = [o.instance_type for f in found.families for o in f.offers][:_NEAREST]
     else:
         names = [o.instance_type for o in found.nearest]

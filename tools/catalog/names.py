@@ -14,9 +14,9 @@ from tools.catalog.loader import DATA, FAMILIES_FILE, catalog
 from tools.catalog.offer import CATEGORIES, Category, InstanceOffer
 from tools.catalog.table import Column
 
-PREFIX_PROVIDERS = {"ecs.": "alibaba", "ml.": "aws", "standard_": "azure", "standard-": "azure"}
+_PREFIX = re.compile(r"^(?:(ecs)[._\- ]?|(ml)[._]|(standard)[_ \-])(?=[a-z])")
+_PREFIX_PROVIDERS = {"ecs": "alibaba", "ml": "aws", "standard": "azure"}
 """Prefixes that only one cloud writes: ECS types, SageMaker's ml. types, Azure sizes."""
-_PREFIX = re.compile(r"^(?:ecs\.|ml\.|standard[_ -])", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[^0-9a-z\u4e00-\u9fff]+")
 _ALIBABA_SHAPE = re.compile(r"-(?:c\d+[gm]\d+|\d+x|m\d+s?|\d+g)\b.*$")
 _AZURE_SIZE = re.compile(r"^standard_([a-z]+)\d+([a-z]*)((?:_[a-z0-9]+)*)$")
@@ -65,11 +65,8 @@ def squash(name: str) -> str:
 
 def prefix_provider(name: str) -> str | None:
     """Provider that the prefix of a name gives away."""
-    lowered = unicodedata.normalize("NFKC", name).strip().lower()
-    for prefix, provider in PREFIX_PROVIDERS.items():
-        if lowered.startswith(prefix):
-            return provider
-    return None
+    found = _PREFIX.match(unicodedata.normalize("NFKC", name).strip().lower())
+    return _PREFIX_PROVIDERS[found[found.lastindex or 0]] if found else None
 
 
 def own_family(offer: InstanceOffer) -> str:

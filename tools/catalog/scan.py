@@ -17,7 +17,7 @@ from tools.catalog.providers import ProviderMention, covered_providers, scan_pro
 
 _TOKEN = re.compile(r"(?<![A-Za-z0-9._\-])[A-Za-z0-9][A-Za-z0-9._\-]*[A-Za-z0-9]")
 _COUNT = re.compile(r"^\d+[x*](?=[a-z])", re.IGNORECASE)
-_WILDCARD = re.compile(r"[.\-_]?(?:x+|\*)$", re.IGNORECASE)
+_WILDCARD = re.compile(r"[.\-_](?:x+|\*)$", re.IGNORECASE)
 _CONTEXT = re.compile(
     r"云|实例|规格|机型|服务器|主机|租|ecs|ec2|cvm|instance|\btype\b|family|families|\bcloud\b|vcpu"
     r"|\bvm\b|spot|抢占|竞价|按量|包月|包年",
@@ -88,7 +88,7 @@ def _lookup(
     written: str, cloud: str | None, *, in_context: bool, has_cloud: bool
 ) -> InstanceLookup | None:
     key = squash(written)
-    if key in index().types and (len(key) > 4 or in_context):
+    if key in index().types and (len(key) > 4 or in_context or prefix_provider(written)):
         return _anywhere(written, cloud)
     if key in index().families or (len(key) <= 4 and has_cloud):
         return _family(written, key, cloud, in_context=in_context, has_cloud=has_cloud)
