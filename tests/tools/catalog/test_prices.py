@@ -32,7 +32,7 @@ TODAY = date(2026, 11, 30)
         # karpenter price files and the 2024-10-09 list, as quoted in guidance_factcheck.md
         ("ecs.gn7e-c16g1.4xlarge", "cn-shenzhen", "34.742", "CNY", date(2024, 10, 9)),
         ("ecs.gn7i-c8g1.2xlarge", "cn-heyuan", "8.5794", "CNY", date(2024, 10, 9)),
-        ("ecs.c6.large", "cn-hangzhou", "0.39", "CNY", date(2024, 10, 9)),
+        ("ecs.c6.large", "cn-beijing", "0.39", "CNY", date(2024, 10, 9)),
         ("g4dn.xlarge", "us-east-1", "0.526", "USD", date(2026, 7, 20)),
         ("aws g6.xlarge", "us-east-1", "0.8048", "USD", date(2026, 7, 20)),
         ("p5.48xlarge", "us", "55.04", "USD", date(2026, 7, 20)),
