@@ -11,6 +11,7 @@ from agent.answering.plan import Context, Plan
 from agent.request import Request
 
 _MODULES: dict[Intent, str] = {
+    "catalog_lookup": "catalog",
     "out_of_scope": "outside",
     "invalid_input": "outside",
 }

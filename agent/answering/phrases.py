@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -9,12 +10,32 @@ from importlib.resources import files
 
 from agent.answer import Language
 
+_FULL_WIDTH = {",": "，", ";": "；", ":": "：", "?": "？", "!": "！"}
+_HAN = "\u4e00-\u9fff」』》】）"
+_AFTER = re.compile(rf"(?<=[{_HAN}}}%])[,;:?!](?!\S*://)(?!//)")
+_BEFORE = re.compile(r"(?<=[A-Za-z0-9)])[,;:?!](?=[\u4e00-\u9fff{「《])")
+_PARENTHESES = re.compile(r"\(([^()]*[\u4e00-\u9fff{][^()]*)\)")
+
 
 @cache
 def _sentences(family: str) -> Mapping[str, Mapping[Language, str]]:
     text = files("agent.answering").joinpath("texts", f"{family}.toml").read_text("utf-8")
     loaded: dict[str, dict[Language, str]] = tomllib.loads(text)
-    return loaded
+    return {
+        name: {"zh": full_width(entry["zh"].strip()), "en": entry["en"].strip()}
+        for name, entry in loaded.items()
+    }
+
+
+def full_width(text: str) -> str:
+    """Chinese text with its punctuation in full width, whichever way it was typed.
+
+    >>> full_width("够,余量 {x}(很小):可以?")
+    '够，余量 {x}（很小）：可以？'
+    """
+    text = _AFTER.sub(lambda found: _FULL_WIDTH[found[0]], text)
+    text = _BEFORE.sub(lambda found: _FULL_WIDTH[found[0]], text)
+    return _PARENTHESES.sub("（\\1）", text)
 
 
 def phrase(key: str, language: Language, /, **values: object) -> str:
@@ -24,7 +45,7 @@ def phrase(key: str, language: Language, /, **values: object) -> str:
         KeyError: If the sentence or a value for one of its places is missing.
     """
     family, _, name = key.partition(".")
-    return _sentences(family)[name][language].strip().format(**values)
+    return _sentences(family)[name][language].format(**values)
 
 
 def families() -> tuple[str, ...]:

@@ -81,7 +81,4 @@ def _understand(question: str, earlier: tuple[str, ...], language: Language | No
     from agent.understanding import parse
 
     history = [Request.model_validate_json(text) for text in earlier]
-    request = parse(question, history=history)
-    if language is not None and language != request.language:
-        request = request.model_copy(update={"language": language})
-    return request
+    return parse(question, history, language=language)

@@ -11,13 +11,23 @@ from agent.toolbox.base import Arguments, Report, Tool, ToolResult, figure_out
 
 __all__ = ["Arguments", "Report", "Tool", "ToolResult", "build_toolbox", "figure_out"]
 
-_MODULES: tuple[str, ...] = ()
+_BUILDERS = (
+    "memory:build",
+    "registries:build_find_model",
+    "registries:build_find_gpu",
+    "catalog:build",
+    "guidance:build",
+)
+"""module:function of each tool."""
 
 
 @lru_cache(maxsize=8)
 def build_toolbox(settings: Settings) -> tuple[Tool[Any], ...]:
-    """All tools under these settings; each module of this folder makes one."""
+    """All tools under these settings, in the order in which they are listed to a model."""
     tools: list[Tool[Any]] = []
-    for name in _MODULES:
-        tools.append(importlib.import_module(f"agent.toolbox.{name}").build(settings))
+    for builder in _BUILDERS:
+        module, _, function = builder.partition(":")
+        tools.append(
+            getattr(importlib.import_module(f"agent.toolbox.{module}"), function)(settings)
+        )
     return tuple(tools)

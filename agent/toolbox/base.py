@@ -8,9 +8,11 @@ raised: it is an error to us, not advice to the user.
 from __future__ import annotations
 
 import time
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
 
 class Arguments(BaseModel):
     """Base of the arguments of a tool: unknown names are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Row(BaseModel):
+    """A record inside a report."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -125,6 +133,18 @@ class Tool(Generic[ArgumentsT]):
         from agent.toolbox.langchain import as_langchain
 
         return as_langchain(self)
+
+
+@cache
+def _descriptions() -> dict[str, dict[Language, str]]:
+    text = files("agent.toolbox").joinpath("data/descriptions.toml").read_text("utf-8")
+    loaded: dict[str, dict[Language, str]] = tomllib.loads(text)
+    return loaded
+
+
+def description_of(name: str) -> Mapping[Language, str]:
+    """What a tool does, from data/descriptions.toml."""
+    return _descriptions()[name]
 
 
 def _what_is_wrong(error: ValidationError) -> str:

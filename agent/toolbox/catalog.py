@@ -1,0 +1,381 @@
+"""find_instances: what an instance name stands for, or which types carry a card, with prices."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import Field
+
+from agent.answer import CitationOut, FigureOut, OfferOut
+from agent.settings import Settings
+from agent.toolbox.base import Arguments, Report, Row, Tool, description_of
+from agent.toolbox.resolve import resolve_card
+from tools.catalog import InstanceOffer, find_instance, offer_source, offers_for
+from tools.catalog.lookup import InstanceLookup
+from tools.errors import BadQuantityError, UserInputError
+from tools.gpus import find_gpu
+
+_MOST = 12
+
+
+class InstancesArguments(Arguments):
+    """A name to look up, or what the instance must have."""
+
+    name: str | None = Field(None, description="Type or family, any spelling / 规格或规格族")
+    gpu: str | None = Field(None, description="Card that it must carry / 显卡")
+    any_variant: bool = Field(
+        False, description="Also other memory sizes and forms of the same card (A100 40 and 80 GB)"
+    )
+    provider: str | None = Field(None, description="alibaba, tencent, aws, gcp, azure, huawei ...")
+    region: str | None = Field(None, description="Region id, city, or cn, hk, us, eu, ap")
+    min_gpu_memory_gb: float | None = Field(None, gt=0, description="Memory of one GPU, GB")
+    min_gpu_count: int | None = Field(None, ge=1)
+    max_gpu_count: float | None = Field(None, gt=0)
+    cpu_only: bool | None = Field(None, description="True asks for CPU types")
+    min_vcpu: int | None = Field(None, ge=1)
+    min_memory_gib: float | None = Field(None, gt=0, description="Host memory, GiB")
+    limit: int = Field(_MOST, ge=1, le=50)
+
+
+class PriceOut(Row):
+    """One price; never without currency and source."""
+
+    amount: Decimal
+    currency: str
+    per: Literal["hour", "month"]
+    billing: Literal["on_demand", "spot", "subscription"]
+    region: str | None
+    priced_on: str | None
+    is_old: bool
+    source: str
+
+
+class SpotOut(Row):
+    """What spot may cost an hour."""
+
+    low: Decimal
+    likely: Decimal | None
+    high: Decimal
+    currency: str
+    region: str | None
+    basis: str
+    as_of: str | None
+    interruption_band: str | None
+
+
+class InstanceOut(Row):
+    """One instance type; null = not known."""
+
+    provider: str
+    instance_type: str
+    family: str
+    category: str
+    gpu: str | None
+    gpu_count: int | None
+    gpu_share: float | None
+    """Share of a card behind each GPU; 1 for whole cards."""
+    gpu_memory_gb: float | None
+    vcpu: int | None
+    memory_gib: float | None
+    cpu_model: str | None
+    network_gbps: float | None
+    rdma: bool | None
+    rdma_gbps: float | None
+    nvlink: bool | None
+    local_storage_gb: float | None
+    status: str
+    price: PriceOut | None
+    """Lowest dated on-demand price in the region asked for."""
+    listed: tuple[PriceOut, ...]
+    """Other prices: undated on demand, subscription."""
+    spot: SpotOut | None
+    note: str | None
+    source: str
+
+    def as_offer(self) -> OfferOut:
+        """The instance as an answer carries it."""
+        price = self.price or next(iter(self.listed), None)
+        return OfferOut(
+            provider=self.provider,
+            instance_type=self.instance_type,
+            gpu_name=self.gpu,
+            gpu_count=None
+            if self.gpu_count is None
+            else self.gpu_count * (self.gpu_share if self.gpu_share is not None else 1),
+            region=price.region if price else None,
+            price=price.amount if price else None,
+            currency=price.currency if price else None,
+            priced_on=price.priced_on if price else None,
+            billing=price.billing if price else None,
+        )
+
+
+class FamilyOut(Row):
+    """One family at one provider."""
+
+    provider: str
+    name: str
+    category: str
+    has_gpu: bool
+    gpus: tuple[str, ...]
+    smallest: str | None
+    type_count: int
+    purpose_en: str | None
+    purpose_zh: str | None
+    source: str | None
+
+
+class InstancesReport(Report):
+    """What the name stands for and the types found, smallest first."""
+
+    given: str | None
+    kind: Literal["type", "family", "unlisted", "unknown"] | None
+    """None when no name was asked for."""
+    instances: tuple[InstanceOut, ...]
+    families: tuple[FamilyOut, ...]
+    nearest: tuple[InstanceOut, ...]
+    """Closest real types to a name that does not exist."""
+    elsewhere: tuple[str, ...]
+    """Other providers that use the same name for something else."""
+    total: int
+
+    def summary(self) -> str:
+        """What was found."""
+        if self.given is not None and self.kind == "unknown":
+            closest = ", ".join(row.instance_type for row in self.nearest)
+            return f"{self.given} does not exist; closest: {closest}"
+        names = [i.instance_type for i in self.instances[:3]]
+        return f"{self.total} types: {', '.join(names)}" if names else f"{self.total} types"
+
+
+def build(settings: Settings) -> Tool[InstancesArguments]:
+    """The tool; it depends on no setting."""
+    return Tool(
+        name="find_instances",
+        description=description_of("find_instances"),
+        arguments=InstancesArguments,
+        report=InstancesReport,
+        function=find_instances,
+    )
+
+
+def find_instances(arguments: InstancesArguments) -> InstancesReport:
+    """Looks a name up, or searches by card and size.
+
+    Raises:
+        UserInputError: Unknown cards, providers and regions, with what is known.
+    """
+    if arguments.name is not None:
+        return _by_name(find_instance(arguments.name, arguments.provider), arguments)
+    if arguments.gpu is None and not arguments.cpu_only and arguments.min_gpu_memory_gb is None:
+        raise BadQuantityError(
+            field="name", given=None, allowed="a name, a card, a GPU memory, or cpu_only"
+        )
+    offers = _searched(arguments)
+    shown = tuple(instance_out(o, arguments.region) for o in offers[: arguments.limit])
+    return InstancesReport(
+        figures=figures_of(shown),
+        citations=citations_of(offers[: arguments.limit]),
+        given=None,
+        kind=None,
+        instances=shown,
+        families=(),
+        nearest=(),
+        elsewhere=(),
+        total=len(offers),
+    )
+
+
+def _searched(arguments: InstancesArguments) -> tuple[InstanceOffer, ...]:
+    from tools.catalog import Need
+
+    found = offers_for(
+        Need(
+            gpu_names=_card_names(arguments),
+            min_gpu_count=arguments.min_gpu_count,
+            min_gpu_memory_gb=arguments.min_gpu_memory_gb,
+            min_vcpu_count=arguments.min_vcpu,
+            min_memory_gib=arguments.min_memory_gib,
+            is_cpu=bool(arguments.cpu_only),
+        ),
+        provider=arguments.provider,
+    )
+    return tuple(
+        o
+        for o in found.offers
+        if arguments.max_gpu_count is None or (o.gpu_count or 0) <= arguments.max_gpu_count
+    )
+
+
+def _card_names(arguments: InstancesArguments) -> tuple[str, ...]:
+    """Rows of the GPU table that will do."""
+    if arguments.gpu is None:
+        return ()
+    card = resolve_card(arguments.gpu)
+    assert card is not None
+    names = {card.spec.name}
+    if arguments.any_variant:
+        bare = re.search(r"[A-Za-z]+\d+[A-Za-z]*", card.spec.name)
+        with contextlib.suppress(UserInputError):
+            match = find_gpu(bare[0] if bare else card.spec.name)
+            names |= {match.spec.name, *(spec.name for spec in match.also)}
+    return tuple(sorted(names))
+
+
+def _by_name(found: InstanceLookup, arguments: InstancesArguments) -> InstancesReport:
+    offers = found.offers or tuple(o for f in found.families for o in f.offers)
+    if found.kind == "unknown":
+        offers = ()
+    shown = tuple(instance_out(o, arguments.region) for o in offers[: arguments.limit])
+    nearest = tuple(instance_out(o, arguments.region) for o in found.nearest)
+    return InstancesReport(
+        figures=figures_of((*shown, *nearest)),
+        citations=citations_of((*offers[: arguments.limit], *found.nearest)),
+        given=found.given,
+        kind=found.kind,
+        instances=shown,
+        families=tuple(
+            FamilyOut(
+                provider=f.provider,
+                name=f.name,
+                category=f.category,
+                has_gpu=f.has_gpu,
+                gpus=f.gpu_labels,
+                smallest=f.offers[0].instance_type if f.offers else None,
+                type_count=len(f.offers),
+                purpose_en=f.purpose_en,
+                purpose_zh=f.purpose_zh,
+                source=f.sources[0].id if f.sources else None,
+            )
+            for f in found.families
+        ),
+        nearest=nearest,
+        elsewhere=found.elsewhere,
+        total=len(offers),
+    )
+
+
+def instance_out(offer: InstanceOffer, region: str | None = None) -> InstanceOut:
+    """One row with its prices."""
+    from tools.catalog.prices import cheapest, prices_of, spot_quote
+
+    best = cheapest(offer, region=region)
+    listed = [p for p in prices_of(offer, region=region) if p.billing == "subscription"]
+    if best is None:
+        listed += [p for p in prices_of(offer, region=region, billing="on_demand")][:1]
+    quote = spot_quote(offer, region=region)
+    return InstanceOut(
+        provider=offer.provider,
+        instance_type=offer.instance_type,
+        family=offer.family,
+        category=offer.category,
+        gpu=offer.gpu_label,
+        gpu_count=offer.gpu_count,
+        gpu_share=float(offer.gpu_fraction) if offer.gpu_fraction is not None else None,
+        gpu_memory_gb=offer.gpu_memory_gb,
+        vcpu=offer.vcpu_count,
+        memory_gib=offer.memory_gib,
+        cpu_model=offer.cpu_model,
+        network_gbps=offer.network_gbps,
+        rdma=offer.rdma,
+        rdma_gbps=offer.rdma_gbps,
+        nvlink=offer.nvlink,
+        local_storage_gb=offer.local_storage_gb,
+        status=offer.status,
+        price=_price_out(best) if best is not None else None,
+        listed=tuple(_price_out(p) for p in listed[:3]),
+        spot=None
+        if quote is None
+        else SpotOut(
+            low=quote.low,
+            likely=quote.likely,
+            high=quote.high,
+            currency=quote.currency,
+            region=quote.region,
+            basis=quote.basis,
+            as_of=quote.as_of.isoformat() if quote.as_of else None,
+            interruption_band=quote.interruption_band,
+        ),
+        note=offer.note,
+        source=offer_source(offer).id,
+    )
+
+
+def _price_out(price: object) -> PriceOut:
+    from tools.catalog import Price
+    from tools.catalog.prices import today
+
+    assert isinstance(price, Price)
+    return PriceOut(
+        amount=price.amount,
+        currency=price.currency,
+        per=price.per,
+        billing=price.billing,
+        region=price.region,
+        priced_on=price.priced_on.isoformat() if price.priced_on else None,
+        is_old=price.is_old(today=today()),
+        source=price.source.id,
+    )
+
+
+def figures_of(instances: Iterable[InstanceOut]) -> tuple[FigureOut, ...]:
+    """Prices and sizes of instances, as figures."""
+    figures: list[FigureOut] = []
+    for row in instances:
+        for price in (row.price, *row.listed):
+            if price is not None:
+                per = "h" if price.per == "hour" else "month"
+                figures.append(
+                    FigureOut(
+                        name=f"{row.instance_type}: {price.billing} price",
+                        value=price.amount,
+                        unit=f"{price.currency}/{per}",
+                        sources=(price.source,),
+                    )
+                )
+        sizes = (
+            ("vCPU", row.vcpu, "vCPU"),
+            ("memory", row.memory_gib, "GiB"),
+            ("GPU memory", row.gpu_memory_gb, "GB"),
+            ("network", row.network_gbps, "Gbit/s"),
+            ("RDMA", row.rdma_gbps, "Gbit/s"),
+            ("GPUs", row.gpu_count, "1"),
+            ("share of a card", row.gpu_share if row.gpu_share != 1 else None, "1"),
+        )
+        figures += [
+            FigureOut(name=f"{row.instance_type}: {name}", value=value, unit=unit,
+                      sources=(row.source,))
+            for name, value, unit in sizes
+            if value is not None
+        ]  # fmt: skip
+        if row.spot is not None:
+            for name in ("low", "likely", "high"):
+                amount = getattr(row.spot, name)
+                if amount is not None:
+                    figures.append(
+                        FigureOut(
+                            name=f"{row.instance_type}: spot {name}",
+                            value=amount,
+                            unit=f"{row.spot.currency}/h",
+                            formula=row.spot.basis,
+                        )
+                    )
+    return tuple(figures)
+
+
+def citations_of(offers: Iterable[InstanceOffer]) -> tuple[CitationOut, ...]:
+    """The sources that the rows were read from, each once."""
+    found: dict[str, CitationOut] = {}
+    for offer in offers:
+        source = offer_source(offer)
+        found.setdefault(
+            source.locator,
+            CitationOut(
+                id=source.id, title=f"{offer.provider} {offer.family}", locator=source.locator
+            ),
+        )
+    return tuple(found.values())[:4]

@@ -1,0 +1,289 @@
+"""estimate_memory: what a run needs on one card, whether it fits, and what would make it fit."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from agent.answer import AssumptionOut
+from agent.settings import Settings
+from agent.toolbox.base import Arguments, Report, Row, Tool, description_of, figure_out
+from agent.toolbox.resolve import ResolvedCard, ResolvedModel, resolve_card, resolve_model
+from tools.units import format_gib
+
+_MIXED = {"bf16": "bf16-mixed", "fp16": "fp16-mixed", "fp32": "fp32", "fp8": "fp8"}
+_PURE = {"bf16": "pure-bf16", "fp16": "pure-fp16", "fp32": "fp32", "fp8": "fp8"}
+
+
+class MemoryArguments(Arguments):
+    """A training or serving run; what is left out is assumed and reported."""
+
+    model: str | None = Field(None, description="Model name in any spelling / 模型名,任意写法")
+    params_b: float | None = Field(
+        None, gt=0, description="Size in billions when no model is named / 参数量(十亿)"
+    )
+    task: Literal["train", "infer"] = Field("train", description="train 训练微调, infer 推理部署")
+    method: str | None = Field(
+        None,
+        description="full, lora or qlora, with an objective in front: dpo+lora, grpo+qlora, ppo",
+    )
+    precision: str | None = Field(None, description="fp32, fp16, bf16")
+    quantization: str | None = Field(None, description="int4, awq, gptq, nf4, fp8, q4_k_m ...")
+    kv_cache_dtype: str | None = Field(None, description="fp16, fp8, q8_0 ...")
+    optimizer: str | None = Field(None, description="adamw, adamw-8bit, adafactor, sgd ...")
+    lora_rank: int | None = Field(None, ge=1)
+    lora_targets: tuple[str, ...] | None = Field(None, description="Module names, or all-linear")
+    batch: int | None = Field(None, ge=1, description="Sequences per card and step / 每卡批大小")
+    grad_accum: int | None = Field(None, ge=1)
+    gradient_checkpointing: Literal["none", "full", "selective"] | None = None
+    attention: Literal["eager", "sdpa", "flash"] | None = None
+    seq_len: int | None = Field(None, ge=1, description="Tokens per sequence / 上下文长度")
+    output_len: int | None = Field(None, ge=1)
+    concurrency: int | None = Field(None, ge=1, description="Sequences served at a time / 并发")
+    img_size: int | None = Field(None, ge=1, description="Pixels per side of an image")
+    framework: str | None = Field(None, description="vllm, ollama, llamafactory, unsloth ...")
+    gpu: str | None = Field(None, description="Card in any spelling / 显卡,任意写法")
+    gpu_mem_gb: float | None = Field(None, gt=0, description="Memory when no card is named, GB")
+    gpu_count: int | None = Field(None, ge=1)
+    instance: str | None = Field(None, description="Cloud instance type whose card is meant")
+    provider: str | None = None
+    tp: int | None = Field(None, ge=1, description="Tensor parallel size")
+    pp: int | None = Field(None, ge=1, description="Pipeline parallel size")
+    zero_stage: int | None = Field(None, ge=0, le=3)
+    strategy: str | None = Field(None, description="fsdp or ddp")
+    offload: bool | None = Field(None, description="Parameters and states in host memory")
+    fused_ce: bool | None = Field(None, description="Fused or chunked cross entropy (Liger)")
+
+
+class PartOut(Row):
+    """One named share of the total."""
+
+    name: str
+    bytes: int
+    formula: str
+
+
+class ChangeOut(Row):
+    """One change, with the new figure."""
+
+    name: str
+    after_bytes: int
+    saving_bytes: int
+    fits: bool
+    cost: str
+
+
+class MemoryReport(Report):
+    """Memory of one card, in bytes."""
+
+    model: str
+    params: int
+    params_active: int | None
+    is_reference: bool
+    task: Literal["train", "infer"]
+    method: str | None
+    weight_format: str | None
+    gpu: str | None
+    gpu_count: int
+    usable_bytes: int | None
+    label_gb: float | None
+    allocated_bytes: int
+    reserved_bytes: int
+    process_bytes: int
+    low_bytes: int
+    high_bytes: int
+    weights_bytes: int
+    kv_cache_bytes: int
+    host_ram_bytes: int
+    parts: tuple[PartOut, ...]
+    verdict: Literal["fits", "tight", "does_not_fit"] | None
+    headroom_bytes: int | None
+    reason: str
+    assumptions: tuple[AssumptionOut, ...]
+    dominant_unknown: str | None
+    changes: tuple[ChangeOut, ...]
+    notes: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Model, need, card, verdict."""
+        against = f" / {format_gib(self.usable_bytes)}" if self.usable_bytes else ""
+        outcome = f" -> {self.verdict}" if self.verdict else ""
+        return f"{self.model}: {format_gib(self.process_bytes)}{against}{outcome}"
+
+    def part(self, *names: str) -> int:
+        """Bytes of the parts with these names."""
+        return sum(part.bytes for part in self.parts if part.name in names)
+
+
+def build(settings: Settings) -> Tool[MemoryArguments]:
+    """The tool; it depends on no setting."""
+    return Tool(
+        name="estimate_memory",
+        description=description_of("estimate_memory"),
+        arguments=MemoryArguments,
+        report=MemoryReport,
+        function=estimate_memory,
+    )
+
+
+def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
+    """Runs the calculator for one configuration.
+
+    Raises:
+        UserInputError: Unknown names and impossible values, with what is allowed or closest.
+    """
+    from tools import memory
+
+    model = resolve_model(arguments.model, arguments.params_b)
+    card = resolve_card(
+        arguments.gpu,
+        memory_gb=arguments.gpu_mem_gb,
+        instance=arguments.instance,
+        provider=arguments.provider,
+    )
+    workload = workload_of(arguments, model, card)
+    estimate = memory.estimate(workload)
+    usable = card.usable_bytes if card is not None else None
+    fit = memory.fit(estimate, usable) if usable is not None else None
+    return _report(arguments, model, card, estimate, fit, _changes(workload, card, fit))
+
+
+def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: ResolvedCard | None) -> Any:
+    """The calculator's workload for these arguments; fields that were not said stay None."""
+    common: dict[str, Any] = {
+        "gpu": card.spec.name if card is not None and not card.spec.is_class else None,
+        "gpu_total_bytes": card.usable_bytes if card is not None else None,
+        "gpu_count": arguments.gpu_count or (card.count if card is not None else None),
+        "framework": arguments.framework,
+        "attention": arguments.attention,
+    }
+    if arguments.task == "train":
+        return _training(arguments, model, common)
+    return _serving(arguments, model, common)
+
+
+def _training(arguments: MemoryArguments, model: ResolvedModel, common: dict[str, Any]) -> Any:
+    from tools.memory import TrainingWorkload, split_method
+
+    goal = split_method(arguments.method) if arguments.method else None
+    method = goal.method if goal else None
+    quantization = arguments.quantization or model.quantization
+    if method == "full":
+        quantization = None
+    precisions = _MIXED if method in (None, "full") else _PURE
+    return TrainingWorkload(
+        model.spec,
+        **common,
+        method=method,
+        objective=goal.objective if goal else None,
+        precision=precisions.get(arguments.precision or "", None),
+        quantization=_adapter_base(method, quantization),
+        optimizer=arguments.optimizer,
+        lora_rank=arguments.lora_rank,
+        lora_targets=arguments.lora_targets,
+        micro_batch_size=arguments.batch,
+        seq_len=arguments.seq_len,
+        gradient_accumulation=arguments.grad_accum,
+        gradient_checkpointing=arguments.gradient_checkpointing,
+        fused_ce=arguments.fused_ce,
+        parallelism=_parallelism(arguments),
+        tensor_parallel_size=arguments.tp,
+        pipeline_parallel_size=arguments.pp,
+        cpu_offload=arguments.offload,
+    )
+
+
+def _adapter_base(method: str | None, quantization: str | None) -> str | None:
+    """Base weights of an adapter: a 4-bit word without a scheme is NF4, as bitsandbytes does it."""
+    if quantization in ("int4", "4bit", "q4") or (method == "qlora" and quantization is None):
+        return "nf4" if method in ("qlora", "lora", None) else quantization
+    return quantization
+
+
+def _parallelism(arguments: MemoryArguments) -> str | None:
+    if arguments.zero_stage:
+        return f"zero{arguments.zero_stage}"
+    return arguments.strategy
+
+
+def _serving(arguments: MemoryArguments, model: ResolvedModel, common: dict[str, Any]) -> Any:
+    from tools.memory import InferenceWorkload
+
+    framework = common.pop("framework")
+    return InferenceWorkload(
+        model.spec,
+        **common,
+        engine=framework,
+        weight_format=arguments.quantization or model.quantization or arguments.precision,
+        concurrency=arguments.concurrency or arguments.batch,
+        context_len=arguments.seq_len,
+        generated_len=arguments.output_len,
+        kv_dtype=arguments.kv_cache_dtype,
+        tensor_parallel_size=arguments.tp,
+        pipeline_parallel_size=arguments.pp,
+    )
+
+
+def _changes(workload: Any, card: ResolvedCard | None, fit: Any) -> tuple[Any, ...]:
+    """Ranked changes; only where the run does not fit with room to spare."""
+    from tools.memory import what_to_change
+
+    if card is None or card.usable_bytes is None or fit.verdict == "fits":
+        return ()
+    return tuple(what_to_change(workload, card.usable_bytes))
+
+
+def _report(
+    arguments: MemoryArguments,
+    model: ResolvedModel,
+    card: ResolvedCard | None,
+    estimate: Any,
+    fit: Any,
+    changes: tuple[Any, ...],
+) -> MemoryReport:
+    workload = estimate.workload
+    usable = card.usable_bytes if card is not None else None
+    figures = [figure_out(figure) for figure in estimate.figures()]
+    return MemoryReport(
+        figures=tuple(figures),
+        model=model.spec.name,
+        params=model.spec.params_total,
+        params_active=model.spec.params_active if model.spec.is_moe else None,
+        is_reference=model.spec.is_reference,
+        task=arguments.task,
+        method=getattr(workload, "method", None) or arguments.method,
+        weight_format=getattr(workload, "weight_format", None),
+        gpu=card.spec.name if card is not None else None,
+        gpu_count=estimate.gpu_count,
+        usable_bytes=usable,
+        label_gb=card.spec.memory_label_gb if card is not None else None,
+        allocated_bytes=estimate.allocated_bytes,
+        reserved_bytes=estimate.reserved_bytes,
+        process_bytes=estimate.process_bytes,
+        low_bytes=estimate.low_bytes,
+        high_bytes=estimate.high_bytes,
+        weights_bytes=estimate.weights_bytes,
+        kv_cache_bytes=estimate.kv_cache_bytes,
+        host_ram_bytes=estimate.host_ram_bytes,
+        parts=tuple(PartOut(name=p.name, bytes=p.bytes, formula=p.formula) for p in estimate.parts),
+        verdict=fit.verdict if fit is not None else None,
+        headroom_bytes=fit.headroom_bytes if fit is not None else None,
+        reason=fit.reason if fit is not None else "",
+        assumptions=tuple(
+            AssumptionOut(name=a.name, value=a.value, unit=a.unit, why=a.why)
+            for a in estimate.assumptions
+        ),
+        dominant_unknown=estimate.dominant_unknown,
+        changes=tuple(
+            ChangeOut(
+                name=c.name,
+                after_bytes=c.after_bytes,
+                saving_bytes=c.saving_bytes,
+                fits=c.fits,
+                cost=c.cost,
+            )
+            for c in changes
+        ),
+        notes=(*model.notes, *(card.notes if card is not None else ()), *estimate.notes),
+    )
