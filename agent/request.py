@@ -31,7 +31,12 @@ class Slots(_Record):
 
     # what is run
     model: str | None = None
+    """Registry name, or a family or network as written."""
+    models: tuple[str, ...] | None = None
+    """Every model named, where there are several."""
     params_b: float | None = None
+    active_b: float | None = None
+    """Active parameters of a mixture, billions, where they are written beside the size."""
     model_size_mb: float | None = None
     task: Literal["train", "infer", "both", "quantize"] | None = None
     method: str | None = None
@@ -53,6 +58,8 @@ class Slots(_Record):
     concurrency: int | None = None
     request_rate_per_s: float | None = None
     framework: str | None = None
+    library: str | None = None
+    """Training or other program that is not one of the frameworks: unsloth, deepspeed ..."""
     # on what
     gpu: str | None = None
     gpus: tuple[str, ...] | None = None
@@ -145,6 +152,9 @@ class Request(_Record):
     intent: Intent
     slots: Slots
     spans: dict[str, Span] = Field(default_factory=dict)
+    inferred: tuple[str, ...] = ()
+    """Slots that were not said and follow from what was: the task of a model that is to "run",
+    one card where a card is named, the size of a named model, LoRA for fine-tuning."""
     inherited: tuple[str, ...] = ()
     """Slots taken over from earlier turns."""
     changed: tuple[str, ...] = ()

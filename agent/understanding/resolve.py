@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from agent.request import Slots
+from agent.understanding.phrases import table
 from agent.understanding.readers.counts import node_count_before
 from agent.understanding.readers.names import Card
 from agent.understanding.readings import Board, Reading
 from agent.understanding.text import Document
 
 _DIRECT = (
-    "precision", "framework", "optimizer", "gradient_checkpointing", "attention", "strategy",
+    "precision", "framework", "library", "optimizer", "gradient_checkpointing", "attention", "strategy",
     "storage", "os", "billing", "region", "kv_cache_dtype", "zero_stage", "offload", "batch",
     "grad_accum", "seq_len", "input_len", "output_len", "img_size", "lora_rank", "lora_targets",
     "concurrency", "request_rate_per_s", "tp", "pp", "num_workers", "vcpu", "nodes", "epochs",
@@ -66,63 +68,132 @@ def resolve(document: Document, board: Board) -> Resolution:
         reading = board.best(slot)
         if reading is not None:
             out.put(slot, reading.value, reading)
-    _model(board, out)
+    _model(document, board, out)
     _cards(document, board, out)
     _places(board, out)
     _prices(board, out)
-    _method_and_task(board, out)
+    _method_and_task(document, board, out)
     _quantization(board, out)
     _tidy(board, out)
     return out
 
 
-def _model(board: Board, out: Resolution) -> None:
-    reading = board.best("model_match")
-    if reading is not None:
-        match = reading.value
-        out.spec = match.spec
-        out.put("model", match.spec.name, reading)
-        out.put("params_b", round(match.spec.params_total / 1e9, 4), reading, inferred=True)
+def _model(document: Document, board: Board, out: Resolution) -> None:
+    readings = board.of("model_match")
+    if readings:
+        reading = _model_meant(document, readings)
+        out.spec = reading.value.spec
+        written = document.span(reading.start, reading.end).text
+        out.put("model", written if reading.value.quantization else out.spec.name, reading)
+        out.put("params_b", round(out.spec.params_total / 1e9, 4), reading, inferred=True)
+        names = tuple(dict.fromkeys(r.value.spec.name for r in readings))
+        if len(names) > 1:
+            out.put("models", names, reading)
         return
     size = board.best("params_b")
     if size is not None:
         out.put("params_b", size.value, size)
-    small = board.best("model_small")
-    if small is not None and size is None:
-        out.put("model", small.value, small)
+        out.put("active_b", board.value("active_b"), size)
+    small, family = board.best("model_small"), board.best("model_family")
+    if size is not None:
         return
-    family = board.best("model_family")
-    if family is not None and size is None:
-        out.put("model", family.value, family)
+    if small is not None:
+        out.put("model", small.value, small)
+    elif family is not None:
+        out.put("model", _family_name(family.value), family)
+        out.model_candidates = family.value.candidates
         out.ambiguities.append("model")
 
 
+_JOINED = 4
+"""Characters between two names that stand side by side ("baichuan13b/qwen7b")."""
+
+
+def _model_meant(document: Document, readings: list[Reading]) -> Reading:
+    """Of several models the one that is said to fail ("A worked, B OOMs"), else the first."""
+    for reading, following in pairwise([*readings, None]):
+        assert reading is not None
+        until = following.start if following is not None else reading.end + 40
+        behind = document.text[reading.end : min(until, reading.end + 40)]
+        if following is not None and len(behind) <= _JOINED:
+            break
+        if len(readings) > 1 and table("cues", "diagnose").has(behind):
+            return reading
+    return readings[0]
+
+
+def _family_name(mention: Any) -> str:
+    """Latin spelling of a family."""
+    if mention.key.isascii():
+        return str(mention.key)
+    return next(iter(table("words", "chinese_families").values(mention.key)), str(mention.key))
+
+
 def _cards(document: Document, board: Board, out: Resolution) -> None:
-    cards: list[Card] = [reading.value for reading in board.of("card")]
+    readings = [reading for reading in board.of("card") if not _is_claim(document, board, reading)]
+    cards: list[Card] = [reading.value for reading in readings]
     out.cards = cards
-    distinct = list(dict.fromkeys(card.name for card in cards))
     if not cards:
         _cards_without_name(board, out)
         return
-    first = cards[0]
-    reading = board.of("card")[0]
-    if len(distinct) > 1:
+    first, reading = cards[0], readings[0]
+    if len({card.label for card in cards}) > 1:
         out.put("gpus", tuple(_labelled(card) for card in _unique(cards)), reading)
-    else:
-        out.put("gpu", first.name, reading)
-        out.put("gpu_count", *_count(document, board, cards, out))
-        memory = next((card.memory_gb for card in cards if card.memory_gb), None)
-        out.put("gpu_mem_gb", memory or board.value("gpu_mem_gb"), reading)
-    if any(card.also for card in cards):
+        if _is_comparison(document, cards):
+            return
+    spec, is_open = _card_meant(board, first)
+    out.put("gpu", first.label if first.slice_name else spec, reading)
+    out.put("gpu_count", *_count(document, board, cards, out))
+    memory = first.memory_gb or next(
+        (c.memory_gb for c in cards if c.name == first.name and c.memory_gb), None
+    )
+    out.put("gpu_mem_gb", memory or board.value("gpu_mem_gb"), reading)
+    if is_open:
         out.ambiguities.append("gpu")
 
 
+def _is_claim(document: Document, board: Board, reading: Reading) -> bool:
+    """A card that a question only mentions: what an instance is said to hold, a lower bound."""
+    behind = document.text[reading.end : reading.end + 8]
+    if table("resolve", "or_better").has(behind.lstrip()[:6]):
+        return True
+    is_about_type = board.has("instance_mention") and not any(
+        board.has(slot) for slot in ("model_match", "params_b", "method_scale", "model_family")
+    )
+    return is_about_type
+
+
+def _is_comparison(document: Document, cards: list[Card]) -> bool:
+    """Whether cards are set against each other, not a second one named in passing."""
+    between = document.text[cards[0].end : cards[-1].start]
+    after = document.text[cards[-1].end : cards[-1].end + 24]
+    return (
+        len(between) <= 4
+        or table("resolve", "against").has(between)
+        or table("resolve", "which").has(after)
+    )
+
+
+def _card_meant(board: Board, card: Card) -> tuple[str, bool]:
+    """Row of a card, by the total of a pasted log where the name leaves the size open."""
+    total = board.value("log_total_bytes")
+    if not card.also or total is None:
+        return card.name, bool(card.also)
+    from tools.gpus import get_gpu
+
+    specs = [card.spec, *(get_gpu(name) for name in card.also)]
+    known = [spec for spec in specs if spec.usable_bytes]
+    if not known:
+        return card.name, True
+    return min(known, key=lambda spec: abs((spec.usable_bytes or 0) - total)).name, False
+
+
 def _unique(cards: list[Card]) -> list[Card]:
-    return list({(card.name, card.count): card for card in cards}.values())
+    return list({(card.label, card.count): card for card in cards}.values())
 
 
 def _labelled(card: Card) -> str:
-    return f"{card.count}x{card.name}" if card.count else card.name
+    return f"{card.count}x{card.label}" if card.count else card.label
 
 
 def _count(
@@ -149,15 +220,18 @@ def _cards_without_name(board: Board, out: Resolution) -> None:
     memory = board.best("gpu_mem_gb")
     if memory is not None:
         out.put("gpu_mem_gb", memory.value, memory)
-    loose = board.best("loose_count")
-    per_node = board.best("per_node")
-    nodes = board.best("nodes")
+    loose, per_node, nodes = board.best("loose_count"), board.best("per_node"), board.best("nodes")
     if per_node is not None and nodes is not None:
         out.put("gpu_count", per_node.value * nodes.value, per_node)
     elif loose is not None:
         out.put("gpu_count", loose.value, loose)
+    elif memory is not None:
+        out.put("gpu_count", 1, memory, inferred=True)
     if board.has("gpu_none") and memory is None:
         out.put("gpu", "none", board.best("gpu_none"))
+    elif board.has("apple"):
+        out.put("gpu", "Apple Silicon", board.best("apple"))
+        out.ambiguities.append("gpu")
 
 
 def _places(board: Board, out: Resolution) -> None:
@@ -187,12 +261,12 @@ def _prices(board: Board, out: Resolution) -> None:
         out.put("price", tuple(reading.value for reading in prices), prices[0])
 
 
-def _method_and_task(board: Board, out: Resolution) -> None:
+def _method_and_task(document: Document, board: Board, out: Resolution) -> None:
     cues = board.of("task_cue")
-    kinds = {reading.value for reading in cues}
     scales = list(dict.fromkeys(reading.value for reading in board.of("method_scale")))
     goal = board.best("method_goal")
-    four_bit = any(r.value in ("int4", "nf4") for r in board.of("quantization"))
+    formats = [*board.of("quantization"), *board.of("quantization_named")]
+    four_bit = any(reading.value in ("int4", "nf4") for reading in formats)
     scale = _scale(scales, four_bit=four_bit)
     if goal is not None and goal.value == "rm":
         goal = None
@@ -204,7 +278,7 @@ def _method_and_task(board: Board, out: Resolution) -> None:
         )
     elif scale is not None:
         out.put("method", scale, board.best("method_scale"))
-    task = _task(kinds, out)
+    task = _task(document, board, out)
     if task is not None:
         said = next((r for r in cues if r.value == task), None)
         out.put("task", task, said, inferred=said is None)
@@ -222,18 +296,49 @@ def _scale(scales: list[str], *, four_bit: bool) -> str | None:
     return scales[0] if scales and scales[0] in ("full", "lora") else None
 
 
-def _task(kinds: set[str], out: Resolution) -> str | None:
+def _task(document: Document, board: Board, out: Resolution) -> str | None:
+    cues = board.of("task_cue")
+    kinds = {reading.value for reading in cues}
     if "quantize" in kinds:
         return "quantize"
+    if {"train", "infer"} <= kinds and _are_joined(document, cues):
+        return "both"
     if "train" in kinds:
         return "train"
-    if "infer" in kinds or "run" in kinds:
+    kind = getattr(out.spec, "kind", None)
+    if board.has("model_small") or (
+        kind in _TRAINED_KINDS and out.get("batch") and "infer" not in kinds
+    ):
+        return "train"
+    if "infer" in kinds or "run" in kinds or out.spec is not None:
         return "infer"
-    if out.spec is not None or out.get("params_b") is not None:
-        return "infer"
-    return None
+    return "infer" if out.get("params_b") is not None else None
 
 
+def _are_joined(document: Document, cues: list[Reading]) -> bool:
+    """Training and serving named side by side ("vllm / lora", "训练和推理")."""
+    for first, second in pairwise(cues):
+        between = document.text[first.end : second.start].strip()
+        is_pair = {first.value, second.value} == {"train", "infer"}
+        if is_pair and between in (
+            "/",
+            "和",
+            "and",
+            "+",
+            "&",
+            "或",
+            "或者",
+            "or",
+            "、",
+            "与",
+            "以及",
+            "",
+        ):
+            return True
+    return False
+
+
+_TRAINED_KINDS = {"encoder", "cnn", "detector", "vit", "segmentation"}
 _SMALL_KINDS = {
     "encoder",
     "embedding",
@@ -258,6 +363,8 @@ def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) ->
         return
     if kind in _SMALL_KINDS:
         out.put("method", "full", inferred=True)
+    elif out.get("zero_stage") == 3 or out.get("offload"):
+        out.put("method", "full", inferred=True)
     elif out.get("params_b") or out.spec is not None:
         out.put("method", "lora", inferred=True)
 
@@ -269,6 +376,8 @@ def _quantization(board: Board, out: Resolution) -> None:
     if named is not None and (said is None or said.value in str(named.value)):
         reading = named
     value = None if reading is None else reading.value
+    if value == "nf4" and out.get("task") == "train" and out.get("method") in (None, "lora"):
+        out.put("method", "qlora", reading)
     if value in ("fp16", "bf16", "fp32"):
         out.put("precision", value, reading)
         value = None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
+if TYPE_CHECKING:
+    from tools.gpus import GpuMention, GpuSpec
+
+_NOT_IN_LABELS = {"NVIDIA", "Tesla", "PCIe", "GeForce"}
 _SIZE_BEHIND = re.compile(
     r"\s{0,2}[(\[]?\s?(?:各|each|只有|的|with|版|显存|=|:|是)?\s{0,2}(?P<gb>\d{1,4}(?:\.\d+)?)\s?(?:gib|gb|g)(?![a-z0-9/])"
 )
@@ -24,8 +28,7 @@ class Card:
 
     name: str
     """Row of the GPU table, with the slice behind it where one is meant."""
-    spec: Any
-    """The GpuSpec."""
+    spec: GpuSpec
     count: int | None
     memory_gb: float | None
     """The size written beside it, where one is."""
@@ -33,17 +36,29 @@ class Card:
     """Why the written size cannot be."""
     also: tuple[str, ...]
     """Other rows that the bare name could mean."""
+    slice_name: str | None
+    """MIG instance or vGPU profile."""
     start: int
     end: int
     text: str
+    size_gb: float | None = None
+    """Size of the whole card beside a slice's, where it is written."""
+
+    @property
+    def label(self) -> str:
+        """How slots name it: the row; a slice by its card, the card's size and the profile."""
+        if not self.slice_name:
+            return self.name
+        words = [
+            w for w in self.name.split() if w not in _NOT_IN_LABELS and not w.startswith("SXM")
+        ]
+        kind = "MIG " if self.slice_name[0].isdigit() else ""
+        return f"{' '.join(words)} {kind}{self.slice_name}"
 
 
 def read_models(document: Document, board: Board) -> None:
-    """Note models of the registry, then families said without a size, then small ones."""
-    try:
-        from tools.models import scan_models
-    except ImportError:
-        return
+    """Note models of the registry, families said without a size, and networks without a row."""
+    from tools.models import scan_families, scan_models
 
     for mention in scan_models(document.text):
         if not document.is_free(mention.start, mention.end):
@@ -52,38 +67,72 @@ def read_models(document: Document, board: Board) -> None:
         if mention.match.quantization:
             board.add("quantization_named", mention.match.quantization, mention.start, mention.end)
         document.take(mention.start, mention.end)
-    rest = document.rest()
-    for hit in table("words", "small_models").find(rest):
+    for family in scan_families(document.text):
+        if document.is_free(family.start, family.end):
+            board.add("model_family", family, family.start, family.end)
+            document.take(family.start, family.end)
+    for hit in table("words", "small_models").find(document.rest()):
         board.add("model_small", hit.value, hit.start, hit.end)
         document.take(hit.start, hit.end)
-    for hit in table("words", "model_families").find(rest):
-        if document.is_free(hit.start, hit.end):
-            board.add("model_family", hit.value, hit.start, hit.end)
 
 
 def read_cards(document: Document, board: Board) -> None:
     """Note cards with their counts and the sizes beside them."""
-    try:
-        from tools.gpus import scan_gpus
-    except ImportError:
-        return
+    from tools.gpus import scan_gpus
 
     text = document.text
-    for mention in scan_gpus(text):
-        if not document.is_free(mention.start, mention.end):
-            continue
-        match = mention.match
-        written, start, end = _written_size(text, mention.start, mention.end)
-        name = match.spec.name
-        if match.slice_name:
-            name = f"{name} {match.slice_name}"
-        memory = match.slice_memory_gb or match.given_memory_gb or written
-        card = Card(
-            name, match.spec, mention.count, memory, match.conflict,
-            tuple(spec.name for spec in match.also), start, end, mention.text,
-        )  # fmt: skip
-        board.add("card", card, start, end)
-        document.take(start, end)
+    cards = [
+        _card(text, mention)
+        for mention in scan_gpus(text)
+        if document.is_free(mention.start, mention.end)
+    ]
+    for card in _merged_slices(cards):
+        board.add("card", card, card.start, card.end)
+    for card in cards:
+        document.take(card.start, card.end)
+
+
+def _card(text: str, mention: GpuMention) -> Card:
+    match = mention.match
+    written, start, end = _written_size(text, mention.start, mention.end)
+    memory = match.slice_memory_gb or match.given_memory_gb or written
+    spec = _without_size(mention) if match.conflict and match.given_memory_gb else match.spec
+    return Card(
+        name=spec.name,
+        spec=spec,
+        count=mention.count,
+        memory_gb=memory,
+        conflict=match.conflict,
+        also=() if match.given_memory_gb else tuple(other.name for other in match.also),
+        slice_name=match.slice_name,
+        start=start,
+        end=end,
+        text=mention.text,
+    )
+
+
+def _without_size(mention: GpuMention) -> GpuSpec:
+    """Card of a mention whose written size no such card has."""
+    from tools.errors import UserInputError
+    from tools.gpus import find_gpu
+
+    bare = re.sub(r"[(\[]?\s?各?\s?\d+(?:\.\d+)?\s?g(?:i?b)?\s?[)\]]?", " ", mention.text)
+    try:
+        return find_gpu(bare.strip(" -")).spec
+    except UserInputError:
+        return mention.match.spec
+
+
+def _merged_slices(cards: list[Card]) -> list[Card]:
+    """A slice named apart from its card ("1g.10gb on an A100-80GB") is one card."""
+    sliced = [card for card in cards if card.slice_name]
+    whole = [card for card in cards if not card.slice_name]
+    if len(sliced) == 1 and len(whole) == 1 and sliced[0].slice_name.startswith(tuple("1234567")):
+        merged = replace(
+            whole[0], slice_name=sliced[0].slice_name, memory_gb=sliced[0].memory_gb, also=()
+        )
+        return [replace(merged, size_gb=whole[0].memory_gb)]
+    return cards
 
 
 def _written_size(text: str, start: int, end: int) -> tuple[float | None, int, int]:
@@ -109,10 +158,7 @@ def _written_size(text: str, start: int, end: int) -> tuple[float | None, int, i
 
 def read_instances(document: Document, board: Board) -> None:
     """Note instance types and families."""
-    try:
-        from tools.catalog import scan_instances
-    except ImportError:
-        return
+    from tools.catalog import scan_instances
 
     for mention in scan_instances(document.text):
         if not document.is_free(mention.start, mention.end):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from agent.understanding.data import load
@@ -16,11 +17,17 @@ from agent.understanding.text import Document
 
 _NUMBER = number_pattern()
 _WORDED = number_pattern(words=True)
+_MOST = 50
+"""Matches of one rule that are looked at."""
+_VERBS = "就 只 能 都 都是 用 要 开 设 设成 设为 设到 调到 改成 改到 是 为 到 开到 of is to at under over"
+_NEARLY = "大概 大约 约 差不多 about around up"
 _LINK = (
-    r"\s{0,3}(?:(?:就|只|能|都|都是|用|要|开|设|设成|设为|设到|调到|改成|改到|是|为|到|开到|of|is|to|at|up to|about|around|under|below|over)\s{0,2})?"
-    r"[=:~≈<>≥≤]{0,2}\s{0,3}(?:大概|大约|约|差不多|about|around)?\s{0,2}"
+    rf"\s{{0,3}}(?:(?:{'|'.join(_VERBS.split())})\s{{0,2}})?[=:~≈<>≥≤]{{0,2}}\s{{0,3}}"
+    rf"(?:(?:{'|'.join(_NEARLY.split())})\s{{0,2}})?(?:to\s)?"
 )
 _TAIL = r"\s{0,2}(?:-|~|多|来|个|左右|full|的)?\s{0,2}"
+_EXPLICIT = re.compile(r"[=:]\s{0,3}-?[\d零一二两三四五六七八九十百千半]")
+_NUMBER_BEFORE = re.compile(r"\d\s?[kwm]?\s?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,18 @@ class _Rule:
     units: dict[str, float]
     low: float
     high: float
+    unless_behind: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    rule: _Rule
+    found: re.Match[str]
+    score: float
+
+    def order(self) -> tuple[float, int, int]:
+        """Sorting key: best first."""
+        return (-self.score, self.found.start() - self.found.end(), self.found.start())
 
 
 def _either(phrases: list[str], *, leading: bool) -> str:
@@ -67,50 +86,59 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
         units,
         float(row.get("min", -1e18)),
         float(row.get("max", 1e18)),
+        tuple(row.get("unless_behind", ())),
     )
 
 
-def _matches(rule: _Rule, text: str) -> Iterator[tuple[re.Match[str], bool]]:
+def _candidates(rule: _Rule, text: str) -> Iterator[_Candidate]:
     if not any(key in text for key in rule.keys):
         return
-    for pattern, leading in ((rule.before, True), (rule.after, False)):
-        if pattern is None:
-            continue
-        for count, found in enumerate(pattern.finditer(text)):
-            if count >= 50:
-                break
-            yield found, leading
+    if rule.before is not None:
+        for found in islice(rule.before.finditer(text), _MOST):
+            yield _Candidate(rule, found, _leading_score(found, text))
+    if rule.after is not None:
+        for found in islice(rule.after.finditer(text), _MOST):
+            if not text.startswith(rule.unless_behind or "\0", found.end()):
+                yield _Candidate(rule, found, 1.0)
+
+
+def _leading_score(found: re.Match[str], text: str) -> float:
+    """A word in front binds strongest with = or :, weakest when it closes an earlier number."""
+    if _EXPLICIT.search(found[0]):
+        return 4.0
+    before = text[max(0, found.start() - 6) : found.start()]
+    return 0.5 if _NUMBER_BEFORE.search(before) else 2.0
 
 
 def read_quantities(document: Document, board: Board) -> None:
     """Note every number that its neighbours give a slot.
 
-    Two rules may claim one number ("输入512长度"): the longer match keeps it.
+    Several rules may claim one number ("4k ctx 32 users"): the strongest bond keeps it.
     """
     text = document.rest()
-    candidates: list[tuple[int, re.Match[str], bool, _Rule]] = []
-    for rule in _rules():
-        for found, leading in _matches(rule, text):
-            candidates.append((found.end() - found.start(), found, leading, rule))
-    candidates.sort(key=lambda item: (-item[0], not item[2], item[1].start()))
+    found = [candidate for rule in _rules() for candidate in _candidates(rule, text)]
     numbers: list[tuple[int, int]] = []
-    for _, found, leading, rule in candidates:
-        start, end = found.span("number")
+    for candidate in sorted(found, key=_Candidate.order):
+        match, rule = candidate.found, candidate.rule
+        start, end = match.span("number")
         if any(start < high and low < end for low, high in numbers):
             continue
-        value = _value(rule, found)
+        value = _value(rule, match)
         if value is None:
             continue
         numbers.append((start, end))
-        board.add(rule.slot, value, found.start(), found.end(), weight=2.0 if leading else 1.0)
+        board.add(rule.slot, value, match.start(), match.end(), weight=candidate.score)
         document.take(start, end)
 
 
 def _value(rule: _Rule, found: re.Match[str]) -> float | int | None:
-    value = parse_number(found["number"], kibi=rule.kind == "tokens")
-    if found["number"].startswith("-") and value is None:
-        value = parse_number(found["number"][1:])
-        value = None if value is None else -value
+    written = found["number"]
+    is_negative = (
+        written.startswith("-") and not found.string[: found.start("number")][-1:].isalnum()
+    )
+    value = parse_number(written.lstrip("-"), kibi=rule.kind == "tokens")
+    if is_negative and value is not None:
+        value = -value
     if value is None:
         return None
     if rule.units:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agent.understanding.data import load
 from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
 _PLAIN = (
-    "precision",
     "framework",
     "optimizer",
     "gradient_checkpointing",
@@ -28,9 +29,15 @@ def words(name: str) -> PhraseTable:
     return table("words", name)
 
 
-def read_words(document: Document, board: Board) -> None:
-    """Note the closed-vocabulary slots; needs the names to be taken already."""
-    text = document.text
+def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, int]] = ()) -> None:
+    """Note the closed-vocabulary slots.
+
+    Args:
+        document: The text.
+        board: Where readings go.
+        names: Spans of models, cards and instances: words inside them are theirs.
+    """
+    text = _without(document.text, names)
     for slot in _PLAIN:
         for hit in words(slot).find(text):
             board.add(slot, hit.value, hit.start, hit.end)
@@ -42,7 +49,26 @@ def read_words(document: Document, board: Board) -> None:
         board.add("gpu_none", True, hit.start, hit.end)
     _read_methods(text, board)
     _read_quantization(text, board)
-    _read_providers(document, board)
+    for slot in ("library", "provider", "apple"):
+        for hit in words(slot).find(text):
+            board.add(slot, hit.value, hit.start, hit.end)
+    _read_precision(text, board)
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    for start, end in spans:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def _read_precision(text: str, board: Board) -> None:
+    """Precisions, and the one that is left when half precision is turned down."""
+    for hit in words("precision").find(text):
+        before = text[max(0, hit.start - 14) : hit.start]
+        if not table("resolve", "negation").has(before):
+            board.add("precision", hit.value, hit.start, hit.end)
+        elif hit.value == "fp16":
+            board.add("precision", "fp32", hit.start, hit.end, weight=2.0)
 
 
 def _read_methods(text: str, board: Board) -> None:
@@ -66,11 +92,6 @@ def _read_quantization(text: str, board: Board) -> None:
     for hit in words("quantized_some").find(text):
         if not any(other.start <= hit.start < other.end for other in dropped):
             board.add("quantized_some", True, hit.start, hit.end)
-
-
-def _read_providers(document: Document, board: Board) -> None:
-    for hit in words("provider").find(document.text):
-        board.add("provider", hit.value, hit.start, hit.end)
 
 
 def known_values(slot: str) -> tuple[str, ...]:

@@ -1,0 +1,119 @@
+"""Settings in configuration files and on command lines (table: data/config_keys.yaml)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from agent.understanding.data import load
+from agent.understanding.numerals import parse_number
+from agent.understanding.readings import Board, Origin
+from agent.understanding.text import Document
+
+_PAIR = re.compile(
+    r"(?<![a-z0-9_./])(?P<dashes>-{0,2})[\"']?(?P<key>[a-z][a-z0-9_.\-]{0,47})[\"']?"
+    r"(?P<link>[ ]{0,3}[:=][ ]{0,3}|[ ]{1,3})"
+    r"(?P<value>\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\[[^\]\n]{0,300}\]|-?[^\s,;:=(){}\"'#]{1,120}(?:,(?=[a-z_]+[\s,])[a-z_,]+)?)"
+)
+_SWITCH = re.compile(r"(?<![a-z0-9_.\-])--(?P<key>[a-z][a-z0-9_\-]{1,40})")
+_NUMERIC = {"int", "float", "tokens"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting found in the text."""
+
+    key: str
+    value: str
+    start: int
+    end: int
+
+
+@cache
+def _kinds() -> dict[str, tuple[str, str]]:
+    """Key → (slot, how its value is read)."""
+    rows = load("config_keys")["keys"]
+    return {key: (slot, row["as"]) for slot, row in rows.items() for key in row["keys"]}
+
+
+def find_settings(document: Document) -> list[Setting]:
+    """Every ``key: value``, ``key=value`` and ``--key value`` of the text."""
+    found: list[Setting] = []
+    text = document.text
+    place = 0
+    while (pair := _PAIR.search(text, place)) is not None:
+        spaced = not pair["link"].strip()
+        if spaced and not pair["dashes"]:
+            place = pair.end("key")
+            continue
+        key = pair["key"].replace("-", "_").rsplit(".", 1)[-1]
+        if spaced and (pair["value"].startswith("-") and not pair["value"][1:2].isdigit()):
+            found.append(Setting(key, "true", pair.start(), pair.end("key")))
+            place = pair.end("key")
+            continue
+        found.append(Setting(key, pair["value"].strip("\"'"), pair.start(), pair.end()))
+        place = pair.end("link") if pair["value"].startswith(("{", "[{")) else pair.end()
+    seen = {setting.start for setting in found}
+    for switch in _SWITCH.finditer(text):
+        key = switch["key"].replace("-", "_")
+        if switch.start() not in seen and key in load("config_keys")["flags"]:
+            found.append(Setting(key, "true", switch.start(), switch.end()))
+    return found
+
+
+def note_settings(
+    document: Document,
+    board: Board,
+    settings: list[Setting],
+    *,
+    origin: Origin,
+    program: str | None,
+) -> None:
+    """Fill the slots that known settings stand for."""
+    short = load("config_keys")["short"].get(program or "", {})
+    flags = load("config_keys")["flags"]
+    for setting in settings:
+        slot, kind = _kinds().get(setting.key, (None, ""))
+        if slot is None and setting.key in short:
+            slot, kind = short[setting.key]
+        if slot is not None:
+            value = _value(setting, kind)
+        elif setting.key in flags and setting.value.lower() in ("true", "1", "yes", "on"):
+            slot, value = flags[setting.key]
+            value = True if value == "true" else value
+        else:
+            continue
+        document.take(setting.start, setting.end)
+        if value is not None:
+            board.add(slot, value, setting.start, setting.end, origin=origin, weight=3.0)
+
+
+def _value(setting: Setting, kind: str) -> Any:
+    written = setting.value.strip()
+    if kind in _NUMERIC:
+        number = parse_number(written, kibi=kind == "tokens")
+        if number is None and written.startswith("-"):
+            number = parse_number(written[1:])
+            number = None if number is None else -number
+        if number is None or kind == "float":
+            return number
+        return int(number) if number == int(number) else None
+    if kind == "text":
+        return written if 0 < len(written) <= 120 else None
+    if kind == "list":
+        names = re.findall(r"[a-z_][a-z0-9_\-]*", written)
+        return (
+            tuple("all-linear" if name in ("all", "all-linear") else name for name in names) or None
+        )
+    if kind == "checkpointing" and setting.key.startswith("disable"):
+        return "none" if written == "true" else "full"
+    return load("config_keys")["values"][kind].get(written)
+
+
+def program_of(keys: set[str]) -> dict[str, int]:
+    """How many telling keys of each program are there."""
+    rows = load("config_keys")["programs"]
+    counts = {name: len(keys & set(row["keys"])) for name, row in rows.items()}
+    return {name: count for name, count in counts.items() if count}
