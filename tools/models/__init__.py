@@ -11,7 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tools.models.counting import ParamCounts, count_params, kv_elems_per_token
     from tools.models.names import Family, closest_names, find_family, find_model, try_find_model
+    from tools.models.reference import reference_model
     from tools.models.registry import all_models, get_model
     from tools.models.scan import FamilyMention, scan_families, scan_models
     from tools.models.spec import (
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "counting": ("ParamCounts", "count_params", "kv_elems_per_token"),
+    "reference": ("reference_model",),
     "scan": ("FamilyMention", "scan_families", "scan_models"),
     "registry": ("all_models", "get_model"),
     "names": ("Family", "closest_names", "find_family", "find_model", "try_find_model"),
@@ -46,12 +50,16 @@ __all__ = [
     "ModelMention",
     "ModelSpec",
     "MoeDims",
+    "ParamCounts",
     "SlidingDims",
     "all_models",
     "closest_names",
+    "count_params",
     "find_family",
     "find_model",
     "get_model",
+    "kv_elems_per_token",
+    "reference_model",
     "scan_families",
     "scan_models",
     "try_find_model",
