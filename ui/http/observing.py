@@ -26,7 +26,7 @@ log = logging.getLogger("xuanka.http")
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _SECRETS = re.compile(
-    r"(?i)(bearer\s+)[^\s\"']+|((?:token|secret|api[_-]?key|password|signature)[\"']?\s*[=:]\s*"
+    r"(?i)(bearer\s+)[^\s\"',;]+|((?:token|secret|api[_-]?key|password|signature)[\"']?\s*[=:]\s*"
     r"[\"']?)[^\s\"',;&]+|\b(xox[a-z]-)[\w-]+|\b(sk-)[\w-]{8,}|(://[^/\s:@]+:)[^@\s]+(?=@)"
 )
 
