@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from knowledge.glossary import concepts
+from knowledge.glossary import concepts, names
 from knowledge.sources import get_source
-from knowledge.text import terms
+from knowledge.text import fold
 from knowledge.types import Erratum
 
 
@@ -24,7 +24,7 @@ def _erratum(claim: str, row: dict[str, Any]) -> Erratum:
         correction_zh=row["correction"]["zh"],
         correction_en=row["correction"]["en"],
         evidence=tuple(get_source(s) for s in row["evidence"].split()),
-        signs=tuple(tuple(group.split()) for group in row.get("signs") or ()),
+        signs=tuple(tuple(group.split(" + ")) for group in row.get("signs") or ()),
     )
 
 
@@ -48,5 +48,10 @@ def errata(text: str) -> list[Erratum]:
     Decided by the signs of each entry (all terms or ``c:`` concepts of a group stand in the
     text), without a model: the same text always gives the same answer.
     """
-    held = {*terms(text), *(f"c:{concept}" for concept in concepts(text))}
-    return [e for e in all_errata().values() if any(held.issuperset(g) for g in e.signs)]
+    folded = fold(text)
+    held = concepts(text)
+
+    def stands(sign: str) -> bool:
+        return sign[2:] in held if sign.startswith("c:") else names(sign, folded)
+
+    return [e for e in all_errata().values() if any(all(map(stands, g)) for g in e.signs)]

@@ -66,3 +66,10 @@ def concepts(text: str) -> frozenset[str]:
         for f in _forms()
         if f.text in folded and (not f.is_ascii or _stands_as_word(f.text, folded))
     )
+
+
+def names(form: str, folded: str) -> bool:
+    """Whether a folded text holds a form: as a word if it is Latin, anywhere if it is Chinese."""
+    if _ASCII.fullmatch(form):
+        return _stands_as_word(form, folded)
+    return form in folded

