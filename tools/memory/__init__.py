@@ -1,0 +1,54 @@
+"""The VRAM calculator: what a training or serving workload needs on each card.
+
+from tools.memory import TrainingWorkload, estimate, fit
+need = estimate(TrainingWorkload(get_model("Qwen/Qwen2.5-7B"), method="lora"))
+fit(need, get_gpu("A10").usable_bytes).verdict
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tools.memory.estimator import estimate
+    from tools.memory.fitting import fit
+    from tools.memory.result import Change, FitResult, Interval, MemoryEstimate, Part, Swing
+    from tools.memory.workload import (
+        Goal,
+        InferenceWorkload,
+        TrainingWorkload,
+        Workload,
+        split_method,
+    )
+
+_HOMES = {
+    "estimator": ("estimate",),
+    "fitting": ("fit",),
+    "result": ("Change", "FitResult", "Interval", "MemoryEstimate", "Part", "Swing"),
+    "workload": ("Goal", "InferenceWorkload", "TrainingWorkload", "Workload", "split_method"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Change",
+    "FitResult",
+    "Goal",
+    "InferenceWorkload",
+    "Interval",
+    "MemoryEstimate",
+    "Part",
+    "Swing",
+    "TrainingWorkload",
+    "Workload",
+    "estimate",
+    "fit",
+    "split_method",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name from its module at first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

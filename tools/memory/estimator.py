@@ -1,0 +1,92 @@
+"""`estimate`: the memory of a workload on one card, as three counters with their parts."""
+
+from __future__ import annotations
+
+import math
+
+from tools.errors import UnsupportedError
+from tools.memory.overhead import communication_bytes, context_bytes, cublas_bytes
+from tools.memory.params import is_decoder
+from tools.memory.reserve import training_slack
+from tools.memory.resolve import TrainRun, resolve_training
+from tools.memory.result import MemoryEstimate, Part
+from tools.memory.serving.serve import estimate_inference
+from tools.memory.training import Peak, training_peak
+from tools.memory.workload import InferenceWorkload, TrainingWorkload, Workload
+
+
+def estimate(workload: Workload) -> MemoryEstimate:
+    """Memory of one card for this workload, in bytes.
+
+    Args:
+        workload: What was said; the rest is assumed and reported.
+
+    Returns:
+        Allocated, reserved and process bytes, the parts that sum to them, what was assumed.
+
+    Raises:
+        BadQuantityError: If a value or a name in it cannot be; names the field.
+        UnsupportedError: If the combination cannot run or is not modelled; says why.
+    """
+    if not is_decoder(workload.model):
+        raise UnsupportedError(
+            workload.model.name,
+            reason=f"models of kind {workload.model.kind} have no closed form here",
+        )
+    if isinstance(workload, InferenceWorkload):
+        return estimate_inference(workload)
+    return _training(workload)
+
+
+def _training(workload: TrainingWorkload) -> MemoryEstimate:
+    run = resolve_training(workload)
+    peak = training_peak(run)
+    parts = _training_parts(run, peak)
+    allocated = sum(part.bytes for part in parts)
+    slack = training_slack(run, peak, allocated)
+    cards = workload.gpu_count or 1
+    context = context_bytes(workload.gpu)
+    communication = communication_bytes(cards)
+    parts += [
+        Part("allocator_slack", slack, "reserved beyond live tensors", _SLACK, "reserved"),
+        Part("cuda_context", context, "context of the architecture", _CONTEXT, "process"),
+    ]
+    if communication:
+        parts.append(Part("communication", communication, "NCCL buffers", _NCCL, "process"))
+    return MemoryEstimate(
+        workload=workload,
+        allocated_bytes=allocated,
+        reserved_bytes=allocated + slack,
+        process_bytes=allocated + slack + context + communication,
+        weights_bytes=math.ceil(peak.states.weights + peak.states.adapters),
+        kv_cache_bytes=0,
+        host_ram_bytes=math.ceil(peak.states.host),
+        gpu_count=cards,
+        parts=tuple(parts),
+        assumed=run.assumed,
+        notes=(),
+        peak_moment=peak.moment.name,
+    )
+
+
+_RULES = ("rule:memory-training",)
+_SLACK = ("measured:reserved-over-allocated",)
+_CONTEXT = ("measured:cuda-context",)
+_NCCL = ("measured:nccl",)
+
+
+def _training_parts(run: TrainRun, peak: Peak) -> list[Part]:
+    states, moment = peak.states, peak.moment
+    values = (
+        ("weights", states.weights, "parameters x bytes of their dtype"),
+        ("adapters", states.adapters, "rank x (in + out) of each adapted linear x bytes"),
+        ("optimizer_states", states.optimizer, "trained parameters x state bytes"),
+        ("resident_copies", states.extras, "copies that sharding or the objective keeps"),
+        ("gradients", moment.gradients, "gradients alive at the peak"),
+        ("activations", moment.activations, "kept for backward, and one layer's working set"),
+        ("logits", moment.logits, "vocabulary x tokens x bytes alive per logit"),
+        ("step_workspace", moment.workspace, "temporaries of the moment"),
+        ("inputs", states.inputs, "8 bytes a token"),
+        ("cublas_workspace", float(cublas_bytes(run.asked.gpu)), "one handle"),
+    )
+    return [Part(name, math.ceil(value), text, _RULES) for name, value, text in values if value]

@@ -1,0 +1,1 @@
+"""Layers of decoder families as operations on a tape."""

@@ -1,0 +1,219 @@
+"""What one kind of layer of a model looks like: dimensions and module structure, read once."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from tools.models import LinearDims, MlaDims, ModelSpec, MoeDims
+
+
+class LayerPlan(NamedTuple):
+    """Dimensions of one layer on one card, and how its modules are put together."""
+
+    hidden: float
+    heads: float
+    kv_heads: float
+    head_dim: int
+    q: float
+    kv: float
+    width: float
+    """Feed-forward width of a dense layer."""
+    norm: str
+    norms: str
+    """pre, post, both, parallel, parallel2: where the norms of the layer stand."""
+    gated: bool
+    activation: str
+    qkv_bias: bool
+    o_bias: bool
+    mlp_bias: bool
+    qk_norm: bool
+    q_groups: float
+    kv_groups: float
+    rotary: str
+    """full, partial, float, none."""
+    fused_qkv: bool
+    fused_gate_up: bool
+    names: tuple[tuple[str, str], ...]
+    hidden_dropout: bool
+    attention_dropout: bool
+    needs_eager: bool
+    softcap: bool
+    unfused_sdpa: bool
+    kv_copied: bool
+    scaled_query: bool
+    qkv_clamp: bool
+    output_gate: bool
+    window: int | None
+    """Tokens that the layer attends to; None for all."""
+    masked: bool
+    """A sliding layer longer than its window takes the masked path."""
+    out_width: float
+    mla: MlaDims | None
+    moe: MoeDims | None
+    linear_attention: LinearDims | None
+    router_width: int
+    split: float
+    expert_split: float
+
+    def name(self, part: str) -> str:
+        """Module name of a linear (q, k, v, o, qkv, gate, up, gate_up, down)."""
+        return dict(self.names)[part]
+
+
+@cache
+def _families() -> dict[str, dict[str, Any]]:
+    text = (resources.files("tools.memory") / "data/families.json").read_text(encoding="utf-8")
+    rows: dict[str, dict[str, Any]] = json.loads(text)
+    return rows
+
+
+def family_row(spec: ModelSpec) -> dict[str, Any]:
+    """The structure row of a model's family, over the row of its nearest general kind."""
+    rows = _families()
+    base = dict(rows["llama"])
+    own = rows.get(spec.family or "")
+    if own is None and spec.norm == "ln":
+        own = rows["gpt_neox"]
+    if own is not None:
+        names = {**base["names"], **own.get("names", {})}
+        base.update(own)
+        base["names"] = names
+    return base
+
+
+class LayerKinds(NamedTuple):
+    """The kinds of layer of a model, and where each stands in the stack."""
+
+    plans: tuple[LayerPlan, ...]
+    order: tuple[int, ...]
+    """Kind of each layer, from the embedding up."""
+
+
+@cache
+def layer_kinds(spec: ModelSpec, split: int = 1, expert_split: int = 1) -> LayerKinds:
+    """The layers of a decoder, sharded over `split` tensor-parallel cards.
+
+    Args:
+        spec: A model with decoder dimensions.
+        split: Tensor-parallel cards that share heads and feed-forward columns.
+        expert_split: Expert-parallel cards that share the experts.
+    """
+    layers = spec.num_hidden_layers or 0
+    plans: dict[LayerPlan, int] = {}
+    order = []
+    for index in range(layers):
+        plan = _plan(spec, index, split, expert_split)
+        order.append(plans.setdefault(plan, len(plans)))
+    return LayerKinds(tuple(plans), tuple(order))
+
+
+def _plan(spec: ModelSpec, index: int, split: int, expert_split: int) -> LayerPlan:
+    row = family_row(spec)
+    hidden = spec.hidden_size or 0
+    heads = spec.num_attention_heads or 1
+    kv_heads = spec.num_key_value_heads or heads
+    head_dim = spec.head_dim or hidden // heads
+    is_linear = _is_linear(spec, index)
+    window = None if is_linear else window_of(spec, index)
+    if spec.gemma4 is not None and window is None:
+        head_dim = spec.gemma4.global_head_dim
+        kv_heads = spec.gemma4.num_global_key_value_heads or kv_heads
+    kv_split = min(split, kv_heads)
+    per_head = spec.qk_norm == "head"
+    gated = spec.mlp != "plain"
+    width = dense_width(spec)
+    mla = None if is_linear else spec.mla
+    out_width = heads * (mla.v_head_dim if mla else head_dim) / split
+    return LayerPlan(
+        hidden=hidden,
+        heads=heads / split,
+        kv_heads=(heads if mla else kv_heads) / (split if mla else kv_split),
+        head_dim=head_dim,
+        q=heads * head_dim / split,
+        kv=kv_heads * head_dim / kv_split,
+        width=width / split,
+        norm=row["norm"],
+        norms=_norm_places(spec, row),
+        gated=gated,
+        activation=row["activation"],
+        qkv_bias=bool(spec.qkv_bias),
+        o_bias=bool(spec.o_bias),
+        mlp_bias=bool(spec.mlp_bias),
+        qk_norm=spec.qk_norm is not None,
+        q_groups=heads / split if per_head else 1,
+        kv_groups=kv_heads / kv_split if per_head else 1,
+        rotary=row["rotary"],
+        fused_qkv=bool(row.get("fused_qkv")),
+        fused_gate_up=bool(row.get("fused_gate_up")),
+        names=tuple(row["names"].items()),
+        hidden_dropout=bool(row.get("hidden_dropout")),
+        attention_dropout=bool(row.get("attention_dropout")),
+        needs_eager=bool(row.get("needs_eager")),
+        softcap=bool(row.get("softcap")),
+        unfused_sdpa=bool(row.get("kv_copied")) and kv_heads == 1,
+        kv_copied=bool(row.get("kv_copied")),
+        scaled_query=bool(row.get("scaled_query")),
+        qkv_clamp=bool(row.get("qkv_clamp")),
+        output_gate=spec.linear is not None and bool(spec.linear.output_gate) and not is_linear,
+        window=window,
+        masked=False,
+        out_width=out_width,
+        mla=mla,
+        moe=spec.moe if _is_moe(spec, index) else None,
+        linear_attention=spec.linear if is_linear else None,
+        router_width=int(row.get("router_width", 2)),
+        split=split,
+        expert_split=expert_split,
+    )
+
+
+def _norm_places(spec: ModelSpec, row: dict[str, Any]) -> str:
+    places = str(row["norms"])
+    if row.get("norms") == "parallel" and spec.norms_per_layer == 2:
+        places = "parallel2"
+    return places
+
+
+def dense_width(spec: ModelSpec) -> int:
+    """Feed-forward width of a layer without experts."""
+    if spec.intermediate_size is not None:
+        return spec.intermediate_size
+    return 4 * (spec.hidden_size or 0)
+
+
+def window_of(spec: ModelSpec, index: int) -> int | None:
+    """Tokens that layer `index` attends to; None for all of them."""
+    sliding = spec.sliding
+    if sliding is None:
+        return None
+    layers = spec.num_hidden_layers or 0
+    full = sliding.full_layers or 0
+    if full == 0:
+        return sliding.window
+    period = max(round(layers / full), 1)
+    return None if (index + 1) % period == 0 else sliding.window
+
+
+def _is_linear(spec: ModelSpec, index: int) -> bool:
+    linear = spec.linear
+    if linear is None:
+        return False
+    layers = spec.num_hidden_layers or 0
+    full = layers - linear.num_linear_layers
+    if full <= 0:
+        return True
+    return (index + 1) % max(round(layers / full), 1) != 0
+
+
+def _is_moe(spec: ModelSpec, index: int) -> bool:
+    moe = spec.moe
+    if moe is None:
+        return False
+    after = (spec.num_hidden_layers or 0) - moe.first_dense_layers
+    if index < moe.first_dense_layers:
+        return False
+    period = max(round(after / max(moe.num_moe_layers, 1)), 1)
+    return (index - moe.first_dense_layers + 1) % period == 0

@@ -1,0 +1,1 @@
+"""Serving engines: weights by format, caches, activations, pools."""
