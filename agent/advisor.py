@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -48,15 +48,17 @@ class Advisor:
             thread: Name of a conversation, to continue it or to start it; None keeps nothing.
             language: Language of the answer; None follows the question.
         """
-        for event in self.stream(question, thread=thread, language=language):
-            if isinstance(event, Answered):
-                return event.answer
-        raise AssertionError("a stream always ends with an answer")
+        return _last(self._events(question, thread, language, is_streamed=False))
 
     def stream(
         self, question: str, *, thread: str | None = None, language: Language | None = None
     ) -> Iterator[Event]:
         """Tool steps and text while the answer is made; the last event is `Answered`."""
+        return self._events(question, thread, language, is_streamed=True)
+
+    def _events(
+        self, question: str, thread: str | None, language: Language | None, *, is_streamed: bool
+    ) -> Iterator[Event]:
         started = time.perf_counter()
         refused = _unreadable(question, language or self.settings.language)
         if refused is not None:
@@ -65,7 +67,7 @@ class Advisor:
         relay = _Relay()
         with self._turn(thread):
             parts = self._graph_for(thread).stream(
-                self._input(question, language), **self._run_options(thread)
+                self._input(question, language), **self._run_options(thread, is_streamed)
             )
             for mode, part in parts:
                 yield from relay.events(mode, part)
@@ -75,15 +77,18 @@ class Advisor:
         self, question: str, *, thread: str | None = None, language: Language | None = None
     ) -> Answer:
         """`ask` for async callers."""
-        async for event in self.astream(question, thread=thread, language=language):
-            if isinstance(event, Answered):
-                return event.answer
-        raise AssertionError("a stream always ends with an answer")
+        events = self._aevents(question, thread, language, is_streamed=False)
+        return _last([event async for event in events])
 
-    async def astream(
+    def astream(
         self, question: str, *, thread: str | None = None, language: Language | None = None
     ) -> AsyncIterator[Event]:
         """`stream` for async callers."""
+        return self._aevents(question, thread, language, is_streamed=True)
+
+    async def _aevents(
+        self, question: str, thread: str | None, language: Language | None, *, is_streamed: bool
+    ) -> AsyncIterator[Event]:
         started = time.perf_counter()
         refused = _unreadable(question, language or self.settings.language)
         if refused is not None:
@@ -96,7 +101,9 @@ class Advisor:
             await asyncio.to_thread(lock.acquire)
         try:
             graph = await asyncio.to_thread(self._graph_for, thread)
-            parts = graph.astream(self._input(question, language), **self._run_options(thread))
+            parts = graph.astream(
+                self._input(question, language), **self._run_options(thread, is_streamed)
+            )
             async for mode, part in parts:
                 for event in relay.events(mode, part):
                     yield event
@@ -167,9 +174,15 @@ class Advisor:
             "messages": [question_message(question, language=language or self.settings.language)]
         }
 
-    def _run_options(self, thread: str | None) -> dict[str, Any]:
+    def _run_options(self, thread: str | None, is_streamed: bool) -> dict[str, Any]:
+        from agent.backends.author import RunContext
+
         config: dict[str, Any] = {"recursion_limit": _STEPS_LIMIT}
-        options: dict[str, Any] = {"config": config, "stream_mode": ["updates", "custom"]}
+        options: dict[str, Any] = {
+            "config": config,
+            "stream_mode": ["updates", "custom"],
+            "context": RunContext(is_streamed=is_streamed),
+        }
         if thread is not None:
             config["configurable"] = {"thread_id": thread}
             options["durability"] = "exit"
@@ -236,6 +249,16 @@ class _Relay:
             for call in message.tool_calls:
                 yield ToolStarted(call["name"], call["args"], call["id"] or "")
             self._answer = answer_in(message) or self._answer
+
+
+def _last(events: Iterable[Event]) -> Answer:
+    """The answer that a stream of events ends with."""
+    answer = None
+    for event in events:
+        if isinstance(event, Answered):
+            answer = event.answer
+    assert answer is not None, "a stream always ends with an answer"
+    return answer
 
 
 def _finish(answer: Answer, started: float, *, shown: str) -> Iterator[Event]:

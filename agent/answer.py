@@ -102,6 +102,17 @@ class ToolCallOut(_Record):
     elapsed_ms: float
 
 
+class UsageOut(_Record):
+    """What an endpoint was asked for, over all calls of one answer."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """By the prices in the settings; None when they are not set."""
+    currency: str | None
+
+
 class Answer(_Record):
     """One answer. Field names are a contract: suites, API and page read them."""
 
@@ -122,5 +133,7 @@ class Answer(_Record):
     backend: BackendName = "embedded"
     degraded: str | None = None
     tool_calls: tuple[ToolCallOut, ...] = ()
+    usage: UsageOut | None = None
+    """None when no endpoint was asked."""
     elapsed_ms: float = 0.0
     version: str = ""

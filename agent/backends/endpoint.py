@@ -81,7 +81,7 @@ def chat_model(settings: Settings, endpoint: Endpoint) -> ChatOpenAI:
     return ChatOpenAI(
         model=endpoint.model,
         base_url=endpoint.base_url,
-        api_key=endpoint.api_key,  # type: ignore[arg-type]  # pydantic makes it a SecretStr
+        api_key=endpoint.api_key,
         temperature=settings.temperature,
         timeout=timeout,
         max_retries=0,

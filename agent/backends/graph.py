@@ -9,6 +9,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 
+from agent.backends.author import EndpointAuthor, RunContext
 from agent.backends.embedded import EmbeddedChatModel
 from agent.backends.messages import request_in
 from agent.settings import Settings
@@ -60,20 +61,20 @@ def _beyond(messages: Sequence[BaseMessage], budget_tokens: int) -> list[BaseMes
 def build_graph(
     settings: Settings,
     *,
-    middleware: Sequence[AgentMiddleware[Any, Any]] = (),
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The compiled graph.
 
     Args:
         settings: What the tools and the embedded model may do.
-        middleware: The author that lets an endpoint phrase the answer, where one is configured.
         checkpointer: Where conversations are kept; None for single questions.
     """
+    author = [EndpointAuthor(settings)] if settings.uses_endpoint else []
     return create_agent(
         EmbeddedChatModel(own_machine=settings.own_machine),
         [tool.langchain for tool in build_toolbox(settings)],
-        middleware=[*middleware, TidyConversation(history_tokens=settings.history_tokens)],
+        middleware=[*author, TidyConversation(history_tokens=settings.history_tokens)],
+        context_schema=RunContext,
         checkpointer=checkpointer,
         name="xuanka",
     )

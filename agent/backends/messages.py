@@ -67,14 +67,20 @@ def read_turn(messages: Sequence[BaseMessage]) -> Turn:
     start = last_question_index(messages)
     question = messages[start]
     earlier = (request_in(m) for m in messages[:start] if isinstance(m, AIMessage))
-    results = [
-        m.artifact
-        for m in messages[start + 1 :]
-        if isinstance(m, ToolMessage) and m.tool_call_id.startswith(EMBEDDED_CALL)
-    ]
     return Turn(
         question=question.text,
         language=question.additional_kwargs[_LANGUAGE],
         earlier=tuple(request for request in earlier if request is not None),
-        results=tuple(results),
+        results=tuple(results_in(messages[start:], embedded=True)),
     )
+
+
+def results_in(messages: Sequence[BaseMessage], *, embedded: bool) -> list[ToolResult]:
+    """Results of the embedded backend's own tool calls, or of the endpoint's."""
+    return [
+        m.artifact
+        for m in messages
+        if isinstance(m, ToolMessage)
+        and isinstance(m.artifact, ToolResult)
+        and m.tool_call_id.startswith(EMBEDDED_CALL) is embedded
+    ]

@@ -154,7 +154,7 @@ def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: Resolved
     common: dict[str, Any] = {
         "gpu": card.spec.name if card is not None and not card.spec.is_class else None,
         "gpu_total_bytes": card.usable_bytes if card is not None else None,
-        "gpu_count": arguments.gpu_count or (card.count if card is not None else None),
+        "gpu_count": arguments.gpu_count or (card.gpu_count if card is not None else None),
         "framework": arguments.framework,
         "attention": arguments.attention,
     }

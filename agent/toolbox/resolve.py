@@ -25,7 +25,7 @@ class ResolvedCard(NamedTuple):
     usable_bytes: int | None
     """Memory that a process can get on what was named: the card, or its slice."""
     slice_memory_gb: float | None
-    count: int | None
+    gpu_count: int | None
     """Cards of the machine, where an instance was named."""
     notes: tuple[str, ...]
 
