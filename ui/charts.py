@@ -15,14 +15,18 @@ from ui.wording import Language, say, say_or
 
 PART_COLOURS = {
     "weights": 1,
-    "adapter_weights": 2,
+    "adapters": 2,
+    "gathered_weights": 2,
     "gradients": 3,
     "optimizer_states": 4,
     "master_weights": 5,
     "activations": 6,
     "logits": 7,
     "kv_cache": 7,
-    "framework_overhead": 8,
+    "kv_pool": 3,
+    "allocator_slack": 9,
+    "cuda_context": 8,
+    "other": 10,
 }
 """Colour slot of a memory part; the slots are Okabe and Ito's palette in static/xuanka.css."""
 
@@ -53,8 +57,18 @@ def part_label(name: str, language: Language) -> str:
     return say_or(f"part_{name}", language, name.replace("_", " "))
 
 
-def _slot(name: str, position: int) -> int:
-    return PART_COLOURS.get(name, 1 + (position + 2) % 8)
+_SMALL = 0.02
+"""Parts below this share of the total are drawn together; the table lists them all."""
+
+
+def _slot(name: str) -> int:
+    return PART_COLOURS.get(name, PART_COLOURS["other"])
+
+
+def _shown(parts: Sequence[Part], total: int) -> list[Part]:
+    large = [part for part in parts if part.size_bytes >= _SMALL * total]
+    rest = total - sum(part.size_bytes for part in large)
+    return [*large, Part("other", rest)] if rest > 0 else large
 
 
 def memory_bar(
@@ -66,19 +80,19 @@ def memory_bar(
     high_bytes: int | None = None,
 ) -> str:
     """The parts stacked against the usable memory, and the same as a table."""
-    shown = [part for part in parts if part.size_bytes > 0]
-    total = sum(part.size_bytes for part in shown)
+    total = sum(part.size_bytes for part in parts)
     if total <= 0:
         return ""
+    shown = _shown(parts, total)
     scale = max(total, usable_bytes or 0, high_bytes or 0) * 1.04
     segments = "".join(
         tag(
             "span",
-            class_=f"xk-seg xk-c{_slot(part.name, i)}",
+            class_=f"xk-seg xk-c{_slot(part.name)}",
             style=f"width:{part.size_bytes / scale:.4%}",
             data_tip=f"{part_label(part.name, language)}: {gib(part.size_bytes)} GiB",
         )
-        for i, part in enumerate(shown)
+        for part in shown
     )
     return tag(
         "figure",
@@ -93,7 +107,7 @@ def memory_bar(
         ),
         _balance(total, usable_bytes, language),
         _legend(shown, language),
-        _parts_table(shown, total, usable_bytes, low_bytes, high_bytes, language),
+        _parts_table(parts, total, usable_bytes, low_bytes, high_bytes, language),
         class_="xk-memory",
     )
 
@@ -124,11 +138,11 @@ def _legend(parts: Sequence[Part], language: Language) -> str:
     items = "".join(
         tag(
             "li",
-            tag("span", class_=f"xk-key xk-c{_slot(part.name, i)}"),
+            tag("span", class_=f"xk-key xk-c{_slot(part.name)}"),
             text(f"{part_label(part.name, language)} "),
             tag("b", text(gib(part.size_bytes))),
         )
-        for i, part in enumerate(parts)
+        for part in parts
     )
     return tag("ul", items, class_="xk-legend", aria_hidden="true")
 
@@ -144,6 +158,7 @@ def _parts_table(
     rows = [
         (part_label(part.name, language), gib(part.size_bytes), f"{part.size_bytes / total:.0%}")
         for part in parts
+        if part.size_bytes > 0
     ]
     rows.append((say("bar_total", language), gib(total), "100%"))
     if low is not None and high is not None:

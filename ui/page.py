@@ -1,67 +1,40 @@
-"""The page: Gradio blocks, tab by tab. Everything drawn comes from the modules beside it."""
+"""The page: its tabs, and the chat."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Any
-
-os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import gradio as gr
 
+from ui.blocks import both, html_block, i18n, theme
 from ui.markup import tag, text
+from ui.tabs import accuracy_tab, calculator_tab, catalog_tab, machine_tab
 from ui.turn import Adviser, draw_turn
-from ui.wording import examples, language_of, say, strings
+from ui.wording import examples, language_of, say
 
 if TYPE_CHECKING:
     from agent import Settings
 
-_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "Noto Sans CJK SC",
-          "PingFang SC", "Microsoft YaHei", "sans-serif"]  # fmt: skip
-_MONO = ["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"]
 SIMULTANEOUS_CHATS = 64
-
-
-@cache
-def i18n() -> gr.I18n:
-    """The page's strings for the browser side."""
-    by_language = {
-        language: {key: row[language] for key, row in strings().items()}
-        for language in ("en", "zh")
-    }
-    return gr.I18n(en=by_language["en"], zh=by_language["zh"], **{"zh-CN": by_language["zh"]})
-
-
-def theme() -> gr.Theme:
-    """System fonts only: nothing is fetched from another host."""
-    return gr.themes.Base(
-        primary_hue="teal", neutral_hue="slate", radius_size="md", font=_FONTS, font_mono=_MONO
-    )
-
-
-def both(key: str) -> str:
-    """A string in both languages; the page shows the one that it is set to."""
-    return "".join(
-        tag("span", text(say(key, language)), data_l=language) for language in ("en", "zh")
-    )
-
-
-def _html(value: str, *, elem_id: str) -> gr.HTML:
-    """A block of our own HTML, without the library's styles for prose."""
-    return gr.HTML(value, elem_id=elem_id, apply_default_css=False, js_on_load=None)
 
 
 def build_page(advisor: Adviser, settings: Settings) -> gr.Blocks:
     """All tabs on one page."""
     page: gr.Blocks
     with gr.Blocks(title=say("app_name", "en"), analytics_enabled=False, fill_width=True) as page:
-        _html(_top(), elem_id="xk-top")
+        html_block(_top(), elem_id="xk-top")
         with gr.Tabs(elem_id="xk-tabs"):
             with gr.Tab(i18n()("tab_chat"), id="chat"):
                 _chat_tab(advisor)
+            with gr.Tab(i18n()("tab_calculator"), id="calculator"):
+                calculator_tab(page)
+            with gr.Tab(i18n()("tab_catalog"), id="catalog") as tab:
+                catalog_tab(tab)
+            with gr.Tab(i18n()("tab_machine"), id="machine") as tab:
+                machine_tab(tab, settings)
+            with gr.Tab(i18n()("tab_accuracy"), id="accuracy") as tab:
+                accuracy_tab(tab)
     return page
 
 
@@ -119,12 +92,12 @@ def _welcome() -> str:
 
 def _chat_tab(advisor: Adviser) -> None:
     with gr.Row(elem_id="xk-chat"):
-        _html(_sidebar(), elem_id="xk-side-box")
+        html_block(_sidebar(), elem_id="xk-side-box")
         with gr.Column(elem_id="xk-main"):
             log = tag("div", id="xk-log", role="log", aria_live="off", aria_label="对话 / Chat")
-            _html(_welcome() + log, elem_id="xk-log-box")
-            live = _html("", elem_id="xk-live")
-            _html(tag("p", id="xk-status", role="status"), elem_id="xk-status-box")
+            html_block(_welcome() + log, elem_id="xk-log-box")
+            live = html_block("", elem_id="xk-live")
+            html_block(tag("p", id="xk-status", role="status"), elem_id="xk-status-box")
             with gr.Row(elem_id="xk-ask-row"):
                 box = gr.Textbox(
                     label=i18n()("ask_label"), placeholder=i18n()("ask_placeholder"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tools.units import format_significant
@@ -90,14 +90,24 @@ def _clarifying(answer: Answer) -> str:
     return tag("p", text(answer.clarifying_question), class_="xk-clarify")
 
 
+_TOTALS = ("process", "reserved", "allocated")
+
+
 def memory_parts(answer: Answer) -> list[Part]:
-    """The figures of an answer that are addends of the memory it speaks of."""
-    parts = []
-    for figure in answer.figures:
-        name = figure.name.removeprefix("memory.")
-        if name in PART_COLOURS and figure.unit == "B":
-            parts.append(Part(name, int(figure.value)))
-    return parts
+    """The addends of the memory that the answer speaks of, from the formula of its total."""
+    sizes = {f.name: int(f.value) for f in answer.figures if f.unit == "B"}
+    for total in (f for name in _TOTALS for f in answer.figures if f.name == name):
+        names = dict.fromkeys((total.formula or "").split(" + "))
+        if total.unit == "B" and names and all(name in sizes for name in names):
+            return _summed(answer, names)
+    return _summed(answer, [name for name in sizes if name in PART_COLOURS])
+
+
+def _summed(answer: Answer, names: Iterable[str]) -> list[Part]:
+    return [
+        Part(name, sum(int(f.value) for f in answer.figures if f.name == name and f.unit == "B"))
+        for name in names
+    ]
 
 
 def _memory(answer: Answer) -> str:

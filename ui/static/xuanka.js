@@ -330,6 +330,18 @@
     const buttons = document.querySelectorAll("#xk-tabs button[role=tab]");
     buttons[TABS.indexOf(name)]?.click();
   }
+  const FIELDS = {
+    calculator: ["task", "model", "gpu", "gpu_count", "batch", "seq_len", "method", "precision",
+      "optimizer", "checkpointing", "parallel", "engine", "weights"],
+  };
+  // What a tab's event sends: its values with the page's language last; the address bar follows.
+  function send(name, values) {
+    const given = values.slice(0, -1);
+    if (FIELDS[name]) {
+      remember({ tab: name, ...Object.fromEntries(FIELDS[name].map((field, i) => [field, given[i]])) });
+    }
+    return [...given, lang];
+  }
   function remember(values) {
     const now = new URLSearchParams(location.search);
     for (const key of [...now.keys()]) if (key !== "lang") now.delete(key);
@@ -403,6 +415,12 @@
       root.classList.add("xk-started");
       find("#xk-log").append(bubble(open_), note("interrupted"));
     }
+    if (TABS.includes(params.get("tab"))) showTab(params.get("tab"));
+    document.querySelector("#xk-tabs")?.addEventListener("click", (event) => {
+      const tabs = [...document.querySelectorAll("#xk-tabs button[role=tab]")];
+      const at = tabs.indexOf(event.target.closest("button[role=tab]"));
+      if (at >= 0 && TABS[at] !== "calculator") remember(at > 0 ? { tab: TABS[at] } : {});
+    });
     const shared = params.get("q");
     if (shared && !open_) { remember({}); if (read(thread)) open(newId()); ask(shared); }
   }
@@ -416,5 +434,5 @@
     });
     waiting.observe(document.body, { childList: true, subtree: true });
   });
-  window.xuanka = { begin, finish, stopped, ask, remember, showTab, lang: () => lang };
+  window.xuanka = { begin, finish, stopped, ask, send, lang: () => lang };
 })();
