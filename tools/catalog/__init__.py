@@ -9,6 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tools.catalog.constraints import (
+        Constraints,
+        GpuNeed,
+        HoursInterval,
+        Miss,
+        NearMiss,
+        Recommendation,
+        RecommendedOffer,
+        Work,
+    )
+    from tools.catalog.fitting import PlainNeed
     from tools.catalog.loader import Catalog, catalog, offer_source
     from tools.catalog.lookup import Family, InstanceLookup, family, find_instance, get_instance
     from tools.catalog.memory import UsableMemory, gpu_of, usable_memory
@@ -35,11 +46,21 @@ if TYPE_CHECKING:
         provider_id,
         scan_providers,
     )
-    from tools.catalog.query import Need, OfferSearch, Uncertain, offers_for
+    from tools.catalog.query import Need, OfferSearch, Uncertain, has_nvlink, offers_for
+    from tools.catalog.ranking import recommend
     from tools.catalog.regions import region_group, regions_named
     from tools.catalog.scan import InstanceMention, scan_instances
 
 _HOMES = {
+    "Constraints": "constraints",
+    "GpuNeed": "constraints",
+    "HoursInterval": "constraints",
+    "Miss": "constraints",
+    "NearMiss": "constraints",
+    "Recommendation": "constraints",
+    "RecommendedOffer": "constraints",
+    "Work": "constraints",
+    "PlainNeed": "fitting",
     "Catalog": "loader",
     "catalog": "loader",
     "offer_source": "loader",
@@ -78,7 +99,9 @@ _HOMES = {
     "Need": "query",
     "OfferSearch": "query",
     "Uncertain": "query",
+    "has_nvlink": "query",
     "offers_for": "query",
+    "recommend": "ranking",
     "region_group": "regions",
     "regions_named": "regions",
     "InstanceMention": "scan",
@@ -87,21 +110,30 @@ _HOMES = {
 
 __all__ = [
     "Catalog",
+    "Constraints",
     "ExchangeRates",
     "Family",
+    "GpuNeed",
+    "HoursInterval",
     "InstanceLookup",
     "InstanceMention",
     "InstanceOffer",
+    "Miss",
+    "NearMiss",
     "Need",
     "Observed",
     "OfferSearch",
+    "PlainNeed",
     "Price",
     "Provider",
+    "Recommendation",
+    "RecommendedOffer",
     "SpotPolicy",
     "SpotQuote",
     "SpotRecord",
     "Uncertain",
     "UsableMemory",
+    "Work",
     "all_providers",
     "catalog",
     "cheapest",
@@ -112,6 +144,7 @@ __all__ = [
     "find_instance",
     "get_instance",
     "gpu_of",
+    "has_nvlink",
     "has_price_only",
     "observed_spot_shares",
     "offer_source",
@@ -120,6 +153,7 @@ __all__ = [
     "prices_of",
     "provider_id",
     "rates_from",
+    "recommend",
     "region_group",
     "regions_named",
     "scan_instances",

@@ -214,23 +214,72 @@ def catalog() -> Catalog:
     return load()
 
 
+class PriceBook:
+    """Prices of one provider; a type's rows are read and checked when they are first asked for.
+
+    A provider has thousands of prices and a question needs a few: reading all of them would be
+    most of a cold start.
+    """
+
+    def __init__(self, provider: str, *, folder: Path = DATA) -> None:
+        self.provider = provider
+        self._folder = folder
+        self._path = folder / PRICE_FOLDER / f"{provider}.csv"
+        self._lines: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._read: dict[str, tuple[Price, ...]] = {}
+        self._header = ""
+        if self._path.exists():
+            self._header, *lines = table.read_text(self._path).splitlines()
+            for number, line in enumerate(lines, start=2):
+                self._lines[line.partition(",")[0]].append((number, line))
+
+    def __contains__(self, instance_type: str) -> bool:
+        return instance_type in self._lines
+
+    def types(self) -> tuple[str, ...]:
+        """Types that have a price."""
+        return tuple(self._lines)
+
+    def of(self, instance_type: str) -> tuple[Price, ...]:
+        """Prices of a type, in the order of the file.
+
+        Raises:
+            CatalogRowError: If a row is wrong.
+        """
+        if instance_type not in self._read:
+            self._read[instance_type] = self._rows(self._lines.get(instance_type, []))
+        return self._read[instance_type]
+
+    def _rows(self, numbered: Sequence[tuple[int, str]]) -> tuple[Price, ...]:
+        if not numbered:
+            return ()
+        name, sources = _relative(self._path, self._folder), _sources(self._folder)
+        found = []
+        text = "\n".join([self._header, *(line for _, line in numbered)])
+        rows = table.read_rows(
+            text, columns=PRICE_COLUMNS, file=name, numbers=[number for number, _ in numbered]
+        )
+        for number, cells in rows:
+            if cells[7] not in sources:
+                raise CatalogRowError(name, number, "source", f"{cells[7]!r} is not listed")
+            source = _row_source(self._path, self._folder, cells, sources[cells[7]])
+            found.append(Price(*[self.provider, *cells, source]))
+        return tuple(found)
+
+
 def read_prices(provider: str, *, folder: Path = DATA) -> dict[str, tuple[Price, ...]]:
-    """Prices of one provider by instance type; empty where it has no file.
+    """All prices of one provider by instance type; empty where it has no file.
 
     Raises:
         CatalogRowError: If a row is wrong.
     """
-    sources = read_sources(folder)
-    path = folder / PRICE_FOLDER / f"{provider}.csv"
-    found: dict[str, list[Price]] = defaultdict(list)
-    for number, cells in _rows_of(path, PRICE_COLUMNS, folder):
-        source_id = cells[7]
-        if source_id not in sources:
-            name = _relative(path, folder)
-            raise CatalogRowError(name, number, "source", f"{source_id!r} is not listed")
-        source = _row_source(path, folder, cells, sources[source_id])
-        found[cells[0]].append(Price(*[provider, *cells, source]))
-    return {name: tuple(prices) for name, prices in found.items()}
+    book = PriceBook(provider, folder=folder)
+    return {name: book.of(name) for name in book.types()}
+
+
+@cache
+def _sources(folder: Path) -> dict[str, SourceRow]:
+    return read_sources(folder)
 
 
 def read_spot(provider: str, *, folder: Path = DATA) -> dict[str, tuple[SpotRecord, ...]]:

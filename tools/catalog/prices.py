@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple
 from tools.catalog import table
 from tools.catalog.loader import (
     DATA,
+    PriceBook,
     SourceRow,
     catalog,
-    read_prices,
     read_sources,
     read_spot,
 )
@@ -113,8 +113,8 @@ def today() -> date:
 
 
 @cache
-def _prices(provider: str) -> Mapping[str, tuple[Price, ...]]:
-    return read_prices(provider)
+def _prices(provider: str) -> PriceBook:
+    return PriceBook(provider)
 
 
 @cache
@@ -142,7 +142,7 @@ def prices_of(
     wanted = regions_named(region) if region is not None else None
     return tuple(
         price
-        for price in _prices(offer.provider).get(offer.instance_type, ())
+        for price in _prices(offer.provider).of(offer.instance_type)
         if (billing is None or price.billing == billing)
         and (wanted is None or (price.provider, price.region or "") in wanted)
     )

@@ -103,7 +103,7 @@ def one_of(allowed: Sequence[str]) -> Callable[[str], str]:
 
 
 def read_rows(
-    lines: str, *, columns: Sequence[Column], file: str
+    lines: str, *, columns: Sequence[Column], file: str, numbers: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[Any]]]:
     """Rows of a CSV text, cells read and in the order of `columns`.
 
@@ -111,6 +111,7 @@ def read_rows(
         lines: Text of the whole file.
         columns: What the header must say, in order.
         file: Name for error messages.
+        numbers: Row numbers, where the text is a selection of a file's rows.
 
     Yields:
         Row number (the header is row 1) and the cells.
@@ -123,9 +124,12 @@ def read_rows(
     names = [column.name for column in columns]
     if header != names:
         wrong = sorted(set(header) ^ set(names)) or header
-        raise CatalogRowError(file, 1, ",".join(wrong), f"; the header must be {','.join(names)}")
+        raise CatalogRowError(
+            file, 1, ",".join(wrong), f"does not match; the header must be {','.join(names)}"
+        )
     readers = [(column.name, column.read, column.required) for column in columns]
-    for number, cells in enumerate(rows, start=2):
+    for position, cells in enumerate(rows):
+        number = position + 2 if numbers is None else numbers[position]
         if len(cells) != len(readers):
             raise CatalogRowError(
                 file, number, names[0], f"row has {len(cells)} cells; {len(readers)} are needed"
