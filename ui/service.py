@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ class Service:
         self.advisor = advisor
         self.metrics = Metrics()
         self.is_draining = False
+        self.contexts: list[Callable[[], AbstractAsyncContextManager[Any]]] = []
+        """What else runs while the application runs."""
         self.desk = Desk(
             Measured(advisor, self.metrics, face="api"),
             simultaneous=config.simultaneous_answers,
@@ -58,7 +61,10 @@ class Service:
         """From start to drain: answers in progress are finished, new work is refused."""
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
         try:
-            yield
+            async with contextlib.AsyncExitStack() as stack:
+                for context in self.contexts:
+                    await stack.enter_async_context(context())
+                yield
         finally:
             self.is_draining = True
             await anyio.to_thread.run_sync(self.desk.close)
@@ -103,6 +109,7 @@ def create_app(
         openapi_url="/v1/openapi.json",
         lifespan=lambda _: service.running(),
     )
+    _add_mcp(app, service)
     app.state.service = service
     # With a CORS policy of our own the page's library adds none: by default nobody is allowed.
     app.add_middleware(
@@ -163,6 +170,19 @@ def _add_operation(app: FastAPI, service: Service) -> None:
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
     app.get("/page/passage", include_in_schema=False)(passage_response)
+
+
+def _add_mcp(app: FastAPI, service: Service) -> None:
+    """The MCP server at /mcp, where the extra `mcp` is installed."""
+    try:
+        from ui.mcp_server import build_server, http_app
+
+        mcp = http_app(build_server(service.settings))
+    except ImportError:
+        log.info("mcp is not installed: /mcp is not served")
+        return
+    app.router.routes.extend(mcp.routes)
+    service.contexts.append(lambda: mcp.router.lifespan_context(mcp))
 
 
 def _add_page(app: FastAPI, service: Service) -> None:

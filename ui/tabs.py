@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 import gradio as gr
 
@@ -64,18 +65,23 @@ def calculator_tab(page: gr.Blocks) -> None:
         controls["task"], [control for control, _ in groups], **_LIVE, **_PRIVATE,
     )  # fmt: skip
 
-    def restore(language_tag: str, request: gr.Request) -> list[Any]:
-        setup = Setup.from_values(dict(request.query_params))
+    kinds = {id(control): kind for control, kind in groups}
+    query = gr.Textbox(visible=False)
+
+    def restore(language_tag: str, search: str) -> list[Any]:
+        setup = Setup.from_values(dict(parse_qsl(search.removeprefix("?"))))
+        language_ = language_of(language_tag)
         shown: list[Any] = []
         for name, control in controls.items():
-            kind = dict((id(c), k) for c, k in groups).get(id(control), "both")
-            value = getattr(setup, name)
-            shown.append(gr.update(value=value, visible=kind in (setup.task, "both")))
-        return [*shown, calculator_html(setup, language_of(language_tag))]
+            visible = kinds.get(id(control), setup.task) == setup.task
+            more: dict[str, Any] = {"choices": _task_choices(language_)} if name == "task" else {}
+            shown.append(gr.update(value=getattr(setup, name), visible=visible, **more))
+        return [*shown, calculator_html(setup, language_)]
 
     page.load(
-        restore, [language], [*controls.values(), result],
-        js="() => [window.xuanka.lang()]", queue=False, show_progress="hidden", **_PRIVATE,
+        restore, [language, query], [*controls.values(), result],
+        js="() => [window.xuanka.lang(), window.location.search]",
+        queue=False, show_progress="hidden", **_PRIVATE,
     )  # fmt: skip
 
 
