@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agent.answer import AssumptionOut
+from agent.answer import AssumptionOut, FigureOut
 from agent.settings import Settings
 from agent.toolbox.base import Arguments, Report, Row, Tool, description_of, figure_out
 from agent.toolbox.resolve import ResolvedCard, ResolvedModel, resolve_card, resolve_model
@@ -152,7 +152,7 @@ def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
 def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: ResolvedCard | None) -> Any:
     """The calculator's workload for these arguments; fields that were not said stay None."""
     common: dict[str, Any] = {
-        "gpu": card.spec.name if card is not None and not card.spec.is_class else None,
+        "gpu": card.spec if card is not None and not card.spec.is_class else None,
         "gpu_total_bytes": card.usable_bytes if card is not None else None,
         "gpu_count": arguments.gpu_count or (card.gpu_count if card is not None else None),
         "framework": arguments.framework,
@@ -227,11 +227,7 @@ def _serving(arguments: MemoryArguments, model: ResolvedModel, common: dict[str,
 
 def _changes(workload: Any, card: ResolvedCard | None, fit: Any) -> tuple[Any, ...]:
     """Ranked changes; only where the run does not fit with room to spare."""
-    from tools.memory import what_to_change
-
-    if card is None or card.usable_bytes is None or fit.verdict == "fits":
-        return ()
-    return tuple(what_to_change(workload, card.usable_bytes))
+    return ()
 
 
 def _report(
@@ -245,6 +241,11 @@ def _report(
     workload = estimate.workload
     usable = card.usable_bytes if card is not None else None
     figures = [figure_out(figure) for figure in estimate.figures()]
+    bounds = {"process_low": estimate.low_bytes, "process_high": estimate.high_bytes}
+    figures += [
+        FigureOut(name=name, value=size, unit="B", formula="process bounds")
+        for name, size in bounds.items()
+    ]
     return MemoryReport(
         figures=tuple(figures),
         model=model.spec.name,

@@ -1,0 +1,129 @@
+"""concept: what a card can do by the table, and what the checked guidance says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from agent.answering.draft import BODY, HEAD, Draft
+from agent.answering.numbers import gib
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.sources import guidance_call, passages_in, say_cited, say_erratum
+from agent.request import Request
+from agent.toolbox.guidance import ErratumOut, PassageOut
+from agent.toolbox.registries import GpuReport
+
+_LONGEST = {"zh": 420, "en": 800}
+_VLLM_FLOOR = 7.0
+_ASKED = {
+    "bf16_supported": ("bf16", re.compile(r"bf16|bfloat16", re.IGNORECASE)),
+    "fp8_supported": ("FP8", re.compile(r"fp8|float8", re.IGNORECASE)),
+    "flash_attention2_supported": (
+        "FlashAttention-2",
+        re.compile(r"flash[-_ ]?att|(?<![a-z])fa-?2(?![a-z0-9])", re.IGNORECASE),
+    ),
+    "mig": ("MIG", re.compile(r"(?<![a-z])mig(?![a-z])", re.IGNORECASE)),
+}
+_NVLINK = re.compile(r"nvlink|nvswitch|互联|互连|interconnect", re.IGNORECASE)
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """Facts of the cards named, then passages with their corrections."""
+    draft = Draft(request)
+    slots = request.slots
+    names = slots.gpus or ((slots.gpu,) if slots.gpu and slots.gpu != "none" else ())
+    calls = [Call("find_gpu", {"name": name}) for name in dict.fromkeys(names)]
+    results = yield (*calls, guidance_call(request, k=3))
+    draft.use(*results)
+    cards = [r.report for r in results if isinstance(r.report, GpuReport)]
+    for card in cards:
+        say_card_facts(draft, card, asked=request.search_query)
+    passages = passages_in(results)
+    say_passages(draft, passages)
+    if not passages and not cards and not request.corrections:
+        draft.say("concept.nothing", importance=HEAD)
+    return draft.finish("not_applicable")
+
+
+def say_card_facts(draft: Draft, card: GpuReport, *, asked: str) -> None:
+    """What was asked of a card, and what it is."""
+    facts = []
+    for field, (word, pattern) in _ASKED.items():
+        is_asked = pattern.search(asked) or (word == draft.request.slots.precision)
+        value = getattr(card, field)
+        if is_asked and value is not None:
+            key = "concept.supports" if value else "concept.lacks"
+            facts.append(draft.phrase(key, gpu=card.name, what=word))
+    if _NVLINK.search(asked) and card.nvlink is not None:
+        facts.append(_nvlink(draft, card))
+    if facts:
+        text = draft.phrase("concept.semicolon").join(facts)
+        draft.add(text[0].upper() + text[1:] + draft.phrase("concept.stop"), importance=HEAD)
+    _say_architecture(draft, card, importance=BODY)
+    _say_instead(draft, card, asked)
+
+
+def _nvlink(draft: Draft, card: GpuReport) -> str:
+    if not card.nvlink:
+        return draft.phrase("concept.lacks_nvlink", gpu=card.name)
+    if card.nvlink_total_gbs is None:
+        return draft.phrase("concept.has_nvlink_plain", gpu=card.name)
+    return draft.phrase("concept.has_nvlink", gpu=card.name, gbs=f"{card.nvlink_total_gbs:g}")
+
+
+def _say_architecture(draft: Draft, card: GpuReport, *, importance: int) -> None:
+    values = {
+        "gpu": card.name,
+        "label": f"{card.memory_label_gb:g}" if card.memory_label_gb else "?",
+        "usable": gib(card.usable_bytes) if card.usable_bytes else "?",
+    }
+    if card.compute_capability is None:
+        draft.say("concept.architecture_plain", importance=importance, **values)
+    else:
+        draft.say("concept.architecture", importance=importance, architecture=card.architecture,
+                  cc=f"{card.compute_capability:.1f}", **values)  # fmt: skip
+
+
+def _say_instead(draft: Draft, card: GpuReport, asked: str) -> None:
+    precision = draft.request.slots.precision
+    wants_precision = _ASKED["bf16_supported"][1].search(asked) or precision is not None
+    if card.bf16_supported is False and wants_precision:
+        draft.figure("fp32_bytes", 4, "B", formula="32 bit")
+        draft.say("concept.bf16_instead")
+    wants_flash = _ASKED["flash_attention2_supported"][1].search(asked)
+    if card.flash_attention2_supported is False and wants_flash:
+        draft.say("concept.flash_instead")
+    is_old = card.compute_capability is not None and card.compute_capability < _VLLM_FLOOR
+    if is_old and draft.request.slots.framework == "vllm":
+        draft.say("concept.vllm_floor", gpu=card.name, cc=f"{card.compute_capability:.1f}",
+                  importance=HEAD)  # fmt: skip
+
+
+def say_passages(draft: Draft, passages: list[PassageOut], *, most: int = 2) -> None:
+    """The best passages, their corrections, and where they come from."""
+    errata: dict[str, ErratumOut] = {}
+    for passage in passages[:most]:
+        draft.add(shortened(passage.text, _LONGEST[draft.language]), importance=BODY)
+        for erratum in passage.errata:
+            errata.setdefault(erratum.claim, erratum)
+    for erratum in _touched(errata.values(), draft.request.search_query)[:1]:
+        say_erratum(draft, erratum)
+    say_cited(draft, passages[:most])
+
+
+def _touched(errata: Iterable[ErratumOut], text: str) -> list[ErratumOut]:
+    """Errata of claims that the question itself touches."""
+    from knowledge import errata as touched
+
+    claims = {e.claim for e in touched(text)}
+    return [e for e in errata if e.claim in claims]
+
+
+def shortened(text: str, limit: int) -> str:
+    """Whole sentences or lines of a text up to a length."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    kept = text[:limit]
+    cut = max(kept.rfind(mark) for mark in ("。", ". ", "\n", "；", ";"))
+    return kept[: cut + 1].rstrip() if cut > limit // 3 else kept.rstrip() + "…"

@@ -1,0 +1,306 @@
+"""How a memory estimate is told: verdict, parts, card, changes, assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agent.answer import AssumptionOut, MemoryRange
+from agent.answering.draft import BODY, DETAIL, EXTRA, HEAD, Draft
+from agent.answering.numbers import count, gib, gib_range
+from agent.answering.phrases import sentences
+from agent.request import Slots
+from agent.toolbox.memory import MemoryReport
+from agent.toolbox.registries import GpuReport
+from tools.units import MIB, format_significant
+
+_SLOTS = (
+    "model", "params_b", "method", "precision", "quantization", "kv_cache_dtype", "optimizer",
+    "lora_rank", "lora_targets", "batch", "grad_accum", "gradient_checkpointing", "attention",
+    "seq_len", "output_len", "concurrency", "img_size", "framework", "gpu", "gpu_mem_gb",
+    "gpu_count", "instance", "provider", "tp", "pp", "zero_stage", "strategy", "offload",
+)  # fmt: skip
+_PARTS = {
+    "weights": ("weights", "adapters", "master_weights", "quantization_constants"),
+    "gradients": ("gradients",),
+    "optimizer": ("optimizer_states",),
+    "kv": ("kv_cache",),
+    "activations": ("activations", "logits", "inputs", "loss"),
+    "overhead": ("allocator_slack", "cuda_context", "communication", "cublas_workspace"),
+}
+_ABSURD = 20
+"""Times the usable memory from which a need is called out of all proportion."""
+
+
+def memory_arguments(slots: Slots, **changes: Any) -> dict[str, Any]:
+    """Arguments of estimate_memory for what was said, with some of it changed."""
+    said = {name: getattr(slots, name) for name in _SLOTS}
+    said["task"] = "train" if slots.task == "train" else "infer"
+    if said["gpu"] is not None:
+        said["instance"] = None
+    said.update(changes)
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def memory_range(report: MemoryReport) -> MemoryRange:
+    """The interval of an estimate as an answer carries it."""
+    return MemoryRange(
+        scope="per_gpu",
+        low_bytes=report.low_bytes,
+        high_bytes=report.high_bytes,
+        usable_bytes=report.usable_bytes,
+    )
+
+
+def short_model(report: MemoryReport) -> str:
+    """A model's name without its publisher."""
+    return report.model.rsplit("/", 1)[-1]
+
+
+def method_name(draft: Draft, method: str | None) -> str:
+    """A training method as it is told; objectives stand in front."""
+    words = [w for w in (method or "").split("+") if w and w != "sft"]
+    base = words[-1] if words and words[-1] in ("full", "lora", "qlora") else None
+    objectives = [w.upper() for w in words if w not in ("full", "lora", "qlora")]
+    told = [*objectives, *([draft.phrase(f"memory.method_{base}")] if base else [])]
+    return " ".join(told) or "LoRA"
+
+
+def card_name(draft: Draft, report: MemoryReport) -> str:
+    """The card with its count."""
+    name = report.gpu or ""
+    if report.label_gb is not None and name.endswith("class"):
+        name = f"{report.label_gb:g} GB"
+    return f"{report.gpu_count}×{name}" if report.gpu_count > 1 else name
+
+
+def what(draft: Draft, report: MemoryReport) -> str:
+    """What is run, in a few words."""
+    model = short_model(report)
+    if report.task == "train":
+        return draft.phrase(
+            "memory.train_what", model=model, method=method_name(draft, report.method)
+        )
+    held = {a.name: a.value for a in report.assumptions}
+    slots = draft.request.slots
+    context = slots.seq_len or held.get("context_len")
+    batch = slots.concurrency or slots.batch or held.get("batch")
+    form = (
+        report.weight_format or slots.quantization or slots.precision or held.get("weight_format")
+    )
+    if context is None or batch is None:
+        return draft.phrase("memory.infer_what_short", model=model, format=form)
+    return draft.phrase("memory.infer_what", model=model, format=form, context=context, batch=batch)
+
+
+def say_verdict(draft: Draft, report: MemoryReport) -> None:
+    """The first sentence: fits or not, the need, and what it is compared with."""
+    values = {
+        "what": what(draft, report),
+        "need": gib(report.process_bytes),
+        "range": gib_range(report.low_bytes, report.high_bytes),
+    }
+    if report.verdict is None or report.usable_bytes is None or report.headroom_bytes is None:
+        draft.say("memory.need_only", importance=HEAD, **values)
+        return
+    draft.figure("headroom", report.headroom_bytes, "B", formula="usable - need")
+    draft.figure(
+        "usable_memory", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",)
+    )
+    draft.say(
+        f"memory.{report.verdict}",
+        importance=HEAD,
+        card=card_name(draft, report),
+        usable=gib(report.usable_bytes),
+        headroom=gib(report.headroom_bytes),
+        short=gib(-report.headroom_bytes),
+        **values,
+    )
+    if report.process_bytes > _ABSURD * report.usable_bytes:
+        times = report.process_bytes / report.usable_bytes
+        draft.say(
+            "memory.absurd", times=f"{float(format_significant(times, 2)):,.0f}", importance=HEAD
+        )
+
+
+def say_card(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None:
+    """Label against usable memory, and what the card cannot do."""
+    if report.usable_bytes is None or report.gpu is None or report.label_gb is None:
+        return
+    usable = gib(report.usable_bytes)
+    draft.figure("memory_label", report.label_gb, "GB", sources=(f"data:gpus.csv#{report.gpu}",))
+    if card is not None and card.slice_memory_gb is not None:
+        parts = round(report.label_gb / card.slice_memory_gb)
+        draft.figure("slice_memory", card.slice_memory_gb, "GB", sources=(card.source,))
+        draft.say("memory.slice", slice=f"{card.slice_memory_gb:g}", label=f"{report.label_gb:g}",
+                  parts=parts, usable=usable)  # fmt: skip
+    elif report.gpu.endswith("class"):
+        draft.say("memory.card_class", label=f"{report.label_gb:g}", usable=usable)
+    else:
+        exact = f"{report.usable_bytes / 1024**3:.2f} GiB"
+        draft.say("memory.card", gpu=report.gpu, label=f"{report.label_gb:g}", usable=exact,
+                  mib=f"{report.usable_bytes // MIB:,}")  # fmt: skip
+    if card is not None:
+        say_precision(draft, card)
+
+
+def say_precision(draft: Draft, card: GpuReport) -> None:
+    """bf16, FlashAttention and FP8 where the card lacks what the run would use."""
+    slots = draft.request.slots
+    cc = f"{card.compute_capability:g}" if card.compute_capability is not None else ""
+    if card.bf16_supported is False and cc:
+        flash = (
+            "" if card.flash_attention2_supported is not False else draft.phrase("memory.no_flash")
+        )
+        draft.say("memory.no_bf16", gpu=card.name, cc=cc, flash=flash)
+    if card.fp8_supported is False and slots.quantization == "fp8":
+        why = draft.phrase("memory.no_fp8_cc", cc=cc) if cc else ""
+        draft.say("memory.no_fp8", gpu=card.name, cc=why, importance=HEAD)
+
+
+def say_why(draft: Draft, report: MemoryReport) -> None:
+    """One sentence on where the memory goes."""
+    if report.task == "infer":
+        draft.say(
+            "memory.why_infer", weights=gib(report.weights_bytes), kv=gib(report.kv_cache_bytes)
+        )
+    elif report.method == "full":
+        held = report.part("weights", "master_weights", "gradients", "optimizer_states")
+        per_param = held * max(report.gpu_count, 1) / report.params
+        if report.gpu_count == 1:
+            draft.figure("bytes_per_parameter", round(per_param, 1), "B",
+                         formula="(weights + gradients + optimizer_states) / params")  # fmt: skip
+            draft.say("memory.why_full", bytes=format_significant(per_param, 2))
+    elif report.method in ("lora", "qlora"):
+        draft.say(f"memory.why_{report.method}", weights=gib(report.part("weights")))
+    if report.params_active is not None:
+        draft.figure("params", report.params, "param", formula="model registry")
+        draft.figure("params_active", report.params_active, "param", formula="model registry")
+        draft.say(
+            "memory.why_moe",
+            active=_params(report.params_active),
+            total=_params(report.params),
+        )
+
+
+def _params(params: int) -> str:
+    return f"{params / 1e9:.3g}B"
+
+
+def say_parts(draft: Draft, report: MemoryReport, *, importance: int = DETAIL) -> None:
+    """The parts as a small table."""
+    rows, known = [], 0
+    for label, names in _PARTS.items():
+        size = report.part(*names)
+        known += size
+        if size >= 20 * MIB:
+            draft.figure(f"part: {label}", size, "B", formula=" + ".join(names))
+            rows.append((draft.phrase(f"memory.part_{label}"), gib(size)))
+    rest = sum(part.bytes for part in report.parts) - known
+    if rest >= 20 * MIB:
+        draft.figure("part: other", rest, "B", formula="total - parts named")
+        rows.append((draft.phrase("memory.part_other"), gib(rest)))
+    header = (draft.phrase("memory.head_part"), draft.phrase("memory.head_size"))
+    draft.table(header, rows, importance=importance)
+
+
+def say_methods(draft: Draft, reports: Sequence[MemoryReport]) -> None:
+    """Full, LoRA and QLoRA side by side."""
+    first = reports[0]
+    held = {a.name: a.value for a in first.assumptions}
+    slots = draft.request.slots
+    values = {
+        "batch": slots.batch or held.get("micro_batch_size"),
+        "seq": slots.seq_len or held.get("seq_len"),
+    }
+    if first.gpu is not None:
+        draft.say("memory.methods_title", card=card_name(draft, first), **values)
+    else:
+        draft.say("memory.methods_title_no_card", **values)
+    header = ["memory.head_method", "memory.head_need", "memory.head_range"]
+    rows = []
+    for report in reports:
+        row = [
+            method_name(draft, report.method),
+            gib(report.process_bytes),
+            gib_range(report.low_bytes, report.high_bytes),
+        ]
+        if report.verdict is not None:
+            row.append(outcome(draft, report))
+        rows.append(row)
+    if first.verdict is not None:
+        header.append("memory.head_outcome")
+    draft.table([draft.phrase(key) for key in header], rows)
+
+
+def outcome(draft: Draft, report: MemoryReport) -> str:
+    """Fits, tight or not, in a word."""
+    return draft.phrase(f"memory.outcome_{report.verdict}")
+
+
+def say_changes(draft: Draft, report: MemoryReport, *, limit: int = 4) -> None:
+    """What would bring the need down, each with its new figure."""
+    told = []
+    fitting = [c for c in report.changes if c.fits]
+    for change in (fitting or list(report.changes))[:limit]:
+        key = "memory.change_fits" if change.fits else "memory.change_short"
+        draft.figure(f"after {change.name}", change.after_bytes, "B", formula="estimate again")
+        told.append(draft.phrase(key, name=change_name(draft, change.name),
+                                 after=gib(change.after_bytes)))  # fmt: skip
+    draft.bullets(told, title=draft.phrase("memory.changes_title"), importance=BODY)
+
+
+def change_name(draft: Draft, name: str) -> str:
+    """A change as it is told."""
+    known = sentences("changes")
+    field, _, value = name.partition("=")
+    if name in known:
+        return draft.phrase(f"changes.{name}")
+    if field in known:
+        return draft.phrase(f"changes.{field}", value=value)
+    return name
+
+
+def say_assumptions(draft: Draft, *reports: MemoryReport) -> None:
+    """What was assumed, in one line."""
+    for report in reports:
+        draft.assume(report.assumptions)
+    told = [
+        draft.phrase(f"assumptions.{a.name}", value=_assumed_value(a))
+        for a in draft.assumptions
+        if a.name in sentences("assumptions")
+    ]
+    if told:
+        separator = ", " if draft.language == "en" else "、"
+        draft.say("memory.assumed", items=separator.join(told), importance=DETAIL)
+
+
+def _assumed_value(assumption: AssumptionOut) -> str:
+    if isinstance(assumption.value, bool):
+        return str(assumption.value).lower()
+    return str(assumption.value)
+
+
+def say_reference(draft: Draft, report: MemoryReport) -> None:
+    """Says that a nominal size stands for a named architecture."""
+    size = draft.request.slots.params_b
+    if report.is_reference and size is not None:
+        draft.say("memory.reference", size=f"{size:g}", name=short_model(report), importance=EXTRA)
+
+
+def say_total(draft: Draft, report: MemoryReport) -> None:
+    """The sum over the cards, where there are several."""
+    if report.gpu_count > 1:
+        total = report.process_bytes * report.gpu_count
+        draft.figure("total_over_cards", total, "B", formula="need per card * cards")
+        draft.say("memory.total_line", count=report.gpu_count, total=gib(total))
+
+
+def context_words(draft: Draft, tokens: int) -> str:
+    """A number of tokens as it is told."""
+    return count(tokens, draft.language)
+
+
+def joined(draft: Draft, items: Iterable[str]) -> str:
+    """A list in one line, in the punctuation of the language."""
+    return (", " if draft.language == "en" else "、").join(items)

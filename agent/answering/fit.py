@@ -1,0 +1,320 @@
+"""fit_check: does it fit, with what figures, and what would make it fit."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from agent.answer import Answer, AssumptionOut, MemoryRange, Verdict
+from agent.answering import estimates as told
+from agent.answering.draft import DETAIL, HEAD, Draft
+from agent.answering.host import compose_host, is_host_question
+from agent.answering.numbers import gib, quoted
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.renting import cards_to_rent, say_fitting_cards
+from agent.answering.sources import guidance_call, say_guidance
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.memory import MemoryReport
+from agent.toolbox.registries import GpuReport
+
+METHODS = ("full", "lora", "qlora")
+SERVED = ("bf16", "int8", "int4")
+_SPLIT_METHODS = ("full", "cpt+full", "pretrain", "cpt", "dpo+full", "ppo")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the tools said about the configuration asked for."""
+
+    verdict: Verdict
+    memory: MemoryRange | None
+    report: MemoryReport | None
+
+
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Found]
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """The answer to a question about fit."""
+    draft = Draft(request)
+    slots = request.slots
+    if slots.model is None and slots.params_b is None:
+        return (yield from _no_model(draft))
+    if is_host_question(request):
+        return (yield from compose_host(draft))
+    found = yield from training(draft) if slots.task == "train" else serving(draft)
+    return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
+
+
+def settled(found: Found) -> dict[str, Any]:
+    """Slots that the tools settled."""
+    report = found.report
+    if report is None or report.gpu is None or report.gpu.endswith("class"):
+        return {}
+    return {"gpu": report.gpu, "gpu_count": report.gpu_count}
+
+
+def failed(draft: Draft, result: ToolResult) -> Found:
+    """The tool could not compute: its hint is told, and no figure is given."""
+    draft.add(quoted_hint(draft, result), importance=HEAD)
+    return Found("not_applicable", None, None)
+
+
+def quoted_hint(draft: Draft, result: ToolResult) -> str:
+    """Why a tool could not compute, in the reader's language where the error is a known one."""
+    fields = result.fields
+    kind = fields.get("error", "")
+    candidates = told.joined(draft, [str(c) for c in fields.get("candidates") or ()][:5])
+    if kind.startswith(("Unknown", "Ambiguous")) and candidates:
+        key = "fit.unknown_name" if kind.startswith("Unknown") else "fit.ambiguous_name"
+        return draft.phrase(key, name=quoted(str(fields.get("given"))), candidates=candidates)
+    if kind == "BadQuantityError":
+        given = quoted(str(fields.get("given")))
+        return draft.phrase(
+            "fit.bad_quantity",
+            field=fields.get("field"),
+            given=given,
+            allowed=fields.get("allowed"),
+        )
+    if kind == "UnsupportedError":
+        return draft.phrase("fit.unsupported", reason=fields.get("reason") or result.hint)
+    return result.hint or ""
+
+
+# ---- no model
+
+
+def _no_model(draft: Draft) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]:
+    """Without a model there is no one number: says what is needed and shows a 7B for scale."""
+    slots = draft.request.slots
+    draft.say("memory.ask_model", importance=HEAD)
+    common = {"params_b": 7.0, "gpu": slots.gpu, "gpu_mem_gb": slots.gpu_mem_gb}
+    calls = [Call("estimate_memory", {**common, "task": "train", "method": m}) for m in METHODS]
+    calls += [Call("estimate_memory", {**common, "task": "infer", "quantization": q})
+              for q in ("bf16", "int4")]  # fmt: skip
+    results = yield tuple(calls)
+    draft.use(*results)
+    items = []
+    for call, result in zip(calls, results, strict=True):
+        report = result.report
+        if not isinstance(report, MemoryReport):
+            continue
+        label = (
+            told.method_name(draft, report.method)
+            if report.task == "train"
+            else draft.phrase("memory.infer_label", format=call.arguments["quantization"])
+        )
+        items.append(f"{label}: {gib(report.process_bytes)}")
+    draft.bullets(items, title=draft.phrase("memory.examples_title"))
+    question = draft.request.clarifying_question or draft.phrase("memory.ask_question")
+    return draft.finish("depends").model_copy(update={"clarifying_question": question})
+
+
+# ---- training
+
+
+def training(draft: Draft) -> Steps:
+    """Memory of fine-tuning or pre-training, with the methods compared where none was said."""
+    slots = draft.request.slots
+    is_method_open = method_is_open(draft.request)
+    methods = METHODS if is_method_open else (slots.method,)
+    calls = [
+        Call("estimate_memory", told.memory_arguments(slots, method=method)) for method in methods
+    ]
+    if slots.gpu is not None and slots.gpu != "none":
+        calls.append(Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))
+    if is_method_open:
+        calls.append(guidance_call(draft.request))
+    results = yield tuple(calls)
+    draft.use(*results)
+    reports = [r.report for r in results if isinstance(r.report, MemoryReport)]
+    if len(reports) < len(methods):
+        return failed(draft, results[0])
+    card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
+    chosen = reports[methods.index("lora")] if is_method_open else reports[0]
+    if is_method_open:
+        _say_open_method(draft, chosen, reports)
+    found = yield from _sharded(draft, chosen)
+    if found is None:
+        told.say_verdict(draft, chosen)
+        found = Found(chosen.verdict or "depends", told.memory_range(chosen), chosen)
+    report = found.report or chosen
+    told.say_card(draft, report, card)
+    if is_method_open:
+        told.say_methods(draft, reports)
+    _say_training_reasons(draft, report, is_method_open=is_method_open)
+    if found.verdict != "fits":
+        told.say_changes(draft, report)
+    if not is_method_open:
+        told.say_parts(draft, report)
+    told.say_assumptions(draft, report)
+    told.say_reference(draft, report)
+    yield from _rent(draft, report, found.verdict)
+    say_guidance(draft, results)
+    draft.follow_ups += _training_follow_ups(draft, report)
+    return found
+
+
+def method_is_open(request: Request) -> bool:
+    """True when fine-tuning was asked for and no method was said."""
+    slots = request.slots
+    if slots.method is None:
+        return True
+    said = request.spans.get("method")
+    named = ("lora", "full", "全", "peft", "adapter", "4", "freeze", "qlora")
+    is_named = said is not None and any(word in said.text.casefold() for word in named)
+    return slots.method == "lora" and not is_named and "method" not in request.inherited
+
+
+def _say_open_method(draft: Draft, chosen: MemoryReport, reports: list[MemoryReport]) -> None:
+    why = "no method was said; LoRA is the usual one"
+    if draft.language == "zh":
+        why = draft.phrase("memory.method_assumed")
+    draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
+
+
+def _sharded(
+    draft: Draft, replica: MemoryReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found | None]:
+    """Several cards without a scheme: sharding is tried where a full replica does not fit."""
+    slots = draft.request.slots
+    count = replica.gpu_count
+    is_open = slots.zero_stage is None and slots.strategy is None and slots.tp is None
+    if count < 2:
+        return None
+    if not is_open:
+        _say_given_scheme(draft, replica)
+        return None
+    if replica.verdict in ("fits", None):
+        draft.say("memory.replicated", importance=DETAIL)
+        return None
+    results = yield (
+        Call("estimate_memory", told.memory_arguments(slots, method=replica.method, zero_stage=3)),
+    )
+    draft.use(*results)
+    shard = results[0].report
+    if not isinstance(shard, MemoryReport) or shard.verdict is None:
+        return None
+    if replica.method == "full" or shard.verdict == "does_not_fit":
+        told.say_verdict(draft, shard)
+        draft.say("memory.sharded", count=count)
+        draft.say("memory.replicated")
+        told.say_total(draft, shard)
+        return Found(shard.verdict, told.memory_range(shard), shard)
+    told.say_verdict(draft, replica)
+    draft.say(
+        "memory.sharded_fits",
+        replica=gib(replica.process_bytes),
+        count=count,
+        need=gib(shard.process_bytes),
+        outcome=told.outcome(draft, shard),
+        importance=HEAD,
+    )
+    return Found("depends", told.memory_range(replica), replica)
+
+
+def _say_given_scheme(draft: Draft, report: MemoryReport) -> None:
+    slots = draft.request.slots
+    if slots.zero_stage == 3 or slots.strategy == "fsdp":
+        draft.say("memory.sharded", count=report.gpu_count)
+        told.say_total(draft, report)
+    else:
+        draft.say("memory.replicated")
+
+
+def _say_training_reasons(draft: Draft, report: MemoryReport, *, is_method_open: bool) -> None:
+    told.say_why(draft, report)
+    if not is_method_open:
+        draft.say("memory.levers_train", importance=DETAIL)
+
+
+def _training_follow_ups(draft: Draft, report: MemoryReport) -> list[str]:
+    other = "qlora" if report.method != "qlora" else "full"
+    return [
+        draft.phrase("fit.follow_method", method=told.method_name(draft, other)),
+        draft.phrase("fit.follow_longer"),
+        draft.phrase("fit.follow_rent"),
+    ]
+
+
+# ---- serving
+
+
+def serving(draft: Draft) -> Steps:
+    """Memory of serving, with other weight formats beside it."""
+    slots = draft.request.slots
+    said = slots.quantization or slots.precision
+    formats = [said] if said else [None]
+    formats += [f for f in SERVED if f not in (said, None) and not (said is None and f == "bf16")]
+    calls = [
+        Call("estimate_memory", told.memory_arguments(slots, task="infer", **_format(form)))
+        for form in formats
+    ]
+    if slots.gpu is not None and slots.gpu != "none":
+        calls.append(Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))
+    results = yield tuple(calls)
+    draft.use(*results)
+    chosen = results[0].report
+    if not isinstance(chosen, MemoryReport):
+        return failed(draft, results[0])
+    others = [r.report for r in results[1:] if isinstance(r.report, MemoryReport)]
+    card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
+    verdict: Verdict = chosen.verdict or "depends"
+    told.say_verdict(draft, chosen)
+    if card is not None and card.fp8_supported is False and slots.quantization == "fp8":
+        verdict = "depends" if verdict != "does_not_fit" else verdict
+    _say_serving_details(draft, chosen, others, card)
+    yield from _rent(draft, chosen, verdict)
+    draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
+    return Found(verdict, told.memory_range(chosen), chosen)
+
+
+def _format(form: str | None) -> dict[str, Any]:
+    """Arguments that set the weight format; None leaves it to the engine."""
+    return {"quantization": form, "precision": None} if form else {}
+
+
+def _say_serving_details(
+    draft: Draft, chosen: MemoryReport, others: list[MemoryReport], card: GpuReport | None
+) -> None:
+    slots = draft.request.slots
+    told.say_card(draft, chosen, card)
+    told.say_why(draft, chosen)
+    if chosen.gpu_count > 1:
+        draft.say(
+            "memory.tensor_parallel", count=chosen.gpu_count, weights=gib(chosen.weights_bytes)
+        )
+        told.say_total(draft, chosen)
+    if chosen.verdict != "fits":
+        told.say_changes(draft, chosen)
+    items = [
+        draft.phrase(
+            "memory.alternative" if other.verdict else "memory.alternative_plain",
+            format=other.weight_format,
+            need=gib(other.process_bytes),
+            outcome=told.outcome(draft, other) if other.verdict else "",
+        )
+        for other in others
+    ]
+    if items:
+        draft.say("memory.alternatives", items=told.joined(draft, items))
+    if slots.framework in ("vllm", "vllm-ascend", "sglang"):
+        draft.say("memory.vllm")
+    told.say_parts(draft, chosen)
+    told.say_assumptions(draft, chosen)
+    told.say_reference(draft, chosen)
+
+
+# ---- what to rent
+
+
+def _rent(
+    draft: Draft, report: MemoryReport, verdict: Verdict
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
+    """Instances with the card asked for, or cards that would hold it."""
+    if report.gpu is not None and verdict in ("fits", "tight") and not report.gpu.endswith("class"):
+        yield from cards_to_rent(draft, report.gpu, count=report.gpu_count)
+    else:
+        yield from say_fitting_cards(draft, report)

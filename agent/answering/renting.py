@@ -1,0 +1,98 @@
+"""What to rent for a card or for a need, told as a short list with dated prices."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from agent.answering.draft import BODY, DETAIL, Draft
+from agent.answering.estimates import joined
+from agent.answering.machines import cheapest_by_card, short_line
+from agent.answering.plan import Call
+from agent.toolbox import ToolResult
+from agent.toolbox.catalog import InstanceOut, InstancesReport
+from agent.toolbox.memory import MemoryReport
+from tools.units import gb_from_bytes
+
+_SHOWN = 3
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
+
+
+def default_provider(draft: Draft) -> str | None:
+    """The cloud asked for, else Alibaba Cloud: the one that the guidance is about."""
+    slots = draft.request.slots
+    return slots.provider or (None if slots.providers else "alibaba")
+
+
+def default_region(draft: Draft) -> str | None:
+    """The region asked for; mainland China for a Chinese question about a Chinese cloud."""
+    slots = draft.request.slots
+    if slots.region is not None:
+        return slots.region
+    is_chinese = default_provider(draft) in ("alibaba", "tencent", "huawei")
+    return "cn" if draft.language == "zh" and is_chinese else None
+
+
+def cards_to_rent(draft: Draft, gpu: str, *, count: int = 1) -> Steps:
+    """Instances that carry a card, cheapest first; nothing is said where no cloud has it."""
+    results = yield (
+        Call(
+            "find_instances",
+            {
+                "gpu": gpu,
+                "provider": default_provider(draft),
+                "region": default_region(draft),
+                "min_gpu_count": count,
+                "max_gpu_count": max(count, 1),
+                "limit": 50,
+            },
+        ),
+    )
+    draft.use(*results)
+    report = results[0].report
+    if not isinstance(report, InstancesReport):
+        return
+    whole = [row for row in report.instances if row.category == "gpu"]
+    say_offers(draft, whole, title="renting.with_card")
+
+
+def say_offers(
+    draft: Draft, rows: Sequence[InstanceOut], *, title: str, importance: int = BODY
+) -> None:
+    """A few offers, cheapest first, and where they come from."""
+    ordered = sorted(rows, key=lambda r: (r.price is None, r.price.amount if r.price else 0))
+    shown = ordered[:_SHOWN]
+    if not shown:
+        return
+    draft.bullets([short_line(draft, row) for row in shown], title=draft.phrase(title),
+                  importance=importance)  # fmt: skip
+    draft.offer(row.as_offer() for row in shown)
+    if any(row.price is not None and row.price.is_old for row in shown):
+        draft.say("renting.prices_old", importance=DETAIL)
+
+
+def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
+    """Cards of the cloud that hold a need on one card, with the cheapest type of each."""
+    need_gb = gb_from_bytes(report.process_bytes)
+    results = yield (
+        Call(
+            "find_instances",
+            {
+                "min_gpu_memory_gb": round(need_gb + 1, 1),
+                "max_gpu_count": 1,
+                "provider": default_provider(draft),
+                "region": default_region(draft),
+                "limit": 50,
+            },
+        ),
+    )
+    draft.use(*results)
+    found = results[0].report
+    if not isinstance(found, InstancesReport):
+        return
+    best = cheapest_by_card(found.instances)
+    if not best:
+        draft.say("renting.none_fits")
+        return
+    names = joined(draft, [f"{row.gpu}" for row in best])
+    draft.say("renting.fitting_cards", cards=names, importance=DETAIL)
+    say_offers(draft, best, title="renting.fitting")
