@@ -169,6 +169,8 @@ class Request(_Record):
     absurd: tuple[str, ...] = ()
     """Slots whose value can be computed but is out of all proportion."""
     pasted: tuple[Pasted, ...] = ()
+    ignored: tuple[Span, ...] = ()
+    """Instructions found inside the text: data, not orders."""
     topics: tuple[str, ...] = ()
     """What a concept question is about: ids of guidance topics."""
     search_query: str = ""

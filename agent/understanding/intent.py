@@ -11,6 +11,7 @@ Features beside the cue groups: ``model``, ``params``, ``method``, ``train``, ``
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import cast
 
@@ -26,9 +27,15 @@ _SLOT_FEATURES = {
     "samples": "samples", "epochs": "epochs", "step_s": "step_s", "hours": "hours", "price": "price",
     "budget": "budget", "ckpt_minutes": "ckpt", "storage": "storage", "num_workers": "workers",
     "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth", "rows": "rows",
-    "model_size_mb": "file_size", "tp": "tp", "latency_s": "latency",
+    "model_size_mb": "file_size", "need_gb": "need", "tp": "tp", "latency_s": "latency",
 }  # fmt: skip
 _HUGE_B = 100.0
+_DURATIONS = {
+    "duration_s": re.compile(r"\d\s?(?:秒|seconds?(?![a-z])|secs?(?![a-z])|s(?![a-z0-9/]))"),
+    "duration_long": re.compile(
+        r"\d\s?(?:分钟|个?小时|hours?(?![a-z])|hrs?(?![a-z])|min(?:utes?|s)?(?![a-z]))"
+    ),
+}
 
 
 def features_of(text: str, out: Resolution, extra: set[str]) -> set[str]:
@@ -39,6 +46,7 @@ def features_of(text: str, out: Resolution, extra: set[str]) -> set[str]:
             features.add(name)
     features |= {name for slot, name in _SLOT_FEATURES.items() if out.get(slot) is not None}
     features |= _derived(out)
+    features |= {name for name, pattern in _DURATIONS.items() if pattern.search(text)}
     return features
 
 
@@ -49,6 +57,10 @@ def _derived(out: Resolution) -> set[str]:
         "train": get("task") == "train",
         "infer": get("task") == "infer",
         "many_cards": count > 1,
+        "unnamed_cards": count > 1
+        and get("gpu") is None
+        and get("gpus") is None
+        and get("gpu_mem_gb") is None,
         "very_many_cards": count >= 16,
         "many_nodes": nodes > 1,
         "spot_billing": get("billing") == "spot",
@@ -95,6 +107,17 @@ def scores_of(features: set[str]) -> dict[str, float]:
         )
         for intent, rows in _weights()
     }
+
+
+_FRAMES = (
+    "memory", "recommend", "cost", "time", "cpu_or_gpu", "catalog", "compare", "diagnose", "multi",
+    "serving", "io", "network", "spot", "probe", "fit",
+)  # fmt: skip
+
+
+def has_frame(text: str) -> bool:
+    """Whether a text asks a kind of question of its own."""
+    return any(tables("cues")[name].has(text) for name in _FRAMES)
 
 
 def choose_intent(features: set[str]) -> Intent:

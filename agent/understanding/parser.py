@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from agent.answer import Language
+from agent.answer import Intent, Language
 from agent.request import Pasted, Request
-from agent.understanding.intent import choose_intent, features_of
+from agent.understanding.asking import clarifying_question
+from agent.understanding.conversation import Carried, carry_over, drop_taken_back, leans_on
+from agent.understanding.intent import choose_intent, features_of, has_frame
 from agent.understanding.language import language_of
+from agent.understanding.premise_checks import Scene
+from agent.understanding.premises import corrections_for
 from agent.understanding.readers.amounts import read_amounts
-from agent.understanding.readers.counts import read_counts, read_node_products
+from agent.understanding.readers.counts import read_counts, read_loose_tokens, read_node_products
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.pasted import read_pasted
@@ -18,7 +23,21 @@ from agent.understanding.readers.sizes import read_sizes
 from agent.understanding.readers.words import read_words
 from agent.understanding.readings import Board
 from agent.understanding.resolve import Resolution, resolve
+from agent.understanding.scope import is_out_of_scope, set_aside
 from agent.understanding.text import Document
+from agent.understanding.topics import has_telling_topic, search_query, topics_of
+from agent.understanding.validity import absurd_slots, invalid_values
+
+_NAMES = ("model_match", "model_family", "model_small", "card", "instance_mention")
+_PASTED = {
+    "cuda_oom": "pasted_oom",
+    "host_kill": "pasted_kill",
+    "nvidia_smi": "pasted_smi",
+    "serve_command": "pasted_serve",
+    "yaml_config": "pasted_config",
+    "training_arguments": "pasted_config",
+    "error_message": "error_message",
+}
 
 
 def parse(
@@ -34,44 +53,55 @@ def parse(
     Returns:
         The request; it never raises on any text.
     """
-    last = history[-1].language if history else None
-    spoken = language or language_of(text, last)
+    spoken = language or language_of(text, history[-1].language if history else None)
     document = Document.of(text)
+    whole = document.text
+    orders = set_aside(document)
     board = Board()
     pasted = read_pasted(document, board)
-    read(document, board)
+    _read_all(document, board)
+    corrected = drop_taken_back(document, board)
     out = resolve(document, board)
-    features = features_of(document.text, out, _pasted_features(pasted))
+    outside = is_out_of_scope(document, board, had_orders=bool(orders), has_history=bool(history))
+    carried = Carried()
+    topics = topics_of(document.text)
+    features = features_of(document.text, out, _extra(pasted, topics))
+    intent = choose_intent(features)
+    base = None
+    if not outside:
+        base = leans_on(document, out, intent, history, corrected=corrected)
+    if base is not None:
+        carried = carry_over(document, board, out, base)
+        intent = _intent_of_turn(document, out, pasted, topics, base)
+    _settle_task(out, intent)
+    invalid = () if outside else invalid_values(document, out)
+    if outside or invalid:
+        intent = "out_of_scope" if outside else "invalid_input"
+    scene = _scene(whole, orders, board, out, pasted)
     return Request(
         language=spoken,
-        intent=choose_intent(features),
+        intent=intent,
         slots=out.slots(),
         spans={slot: document.span(r.start, r.end) for slot, r in out.readings.items()},
-        inferred=tuple(sorted(out.inferred)),
+        inferred=tuple(sorted(out.inferred & set(out.values))),
+        inherited=tuple(sorted(carried.inherited)),
+        changed=tuple(sorted(carried.changed)),
         ambiguities=tuple(out.ambiguities),
+        clarifying_question=None
+        if outside or invalid
+        else clarifying_question(out, intent, spoken),
+        corrections=() if outside else corrections_for(scene, spoken),
+        invalid=invalid,
+        absurd=absurd_slots(out),
         pasted=tuple(pasted),
-        search_query=text[:400].strip(),
+        ignored=tuple(document.span(start, end) for start, end in orders),
+        topics=topics,
+        search_query=search_query(document, orders),
     )
 
 
-_NAMES = ("model_match", "model_family", "model_small", "card", "instance_mention")
-_PASTED = {
-    "cuda_oom": "pasted_oom",
-    "host_kill": "pasted_kill",
-    "nvidia_smi": "pasted_smi",
-    "serve_command": "pasted_serve",
-    "yaml_config": "pasted_config",
-    "training_arguments": "pasted_config",
-    "error_message": "error_message",
-}
-
-
-def _pasted_features(pasted: list[Pasted]) -> set[str]:
-    return {_PASTED[item.kind] for item in pasted if item.kind in _PASTED}
-
-
-def read(document: Document, board: Board) -> None:
-    """Run every reader of names, numbers and words over a document."""
+def _read_all(document: Document, board: Board) -> None:
+    """Run every reader of names, numbers and words."""
     read_instances(document, board)
     read_models(document, board)
     read_node_products(document, board)
@@ -81,8 +111,56 @@ def read(document: Document, board: Board) -> None:
     read_quantities(document, board)
     read_amounts(document, board)
     read_counts(document, board)
+    read_loose_tokens(document, board)
     names = [(r.start, r.end) for r in board.readings if r.slot in _NAMES]
     read_words(document, board, names=names)
 
 
-__all__ = ["Resolution", "parse", "read"]
+def _extra(pasted: list[Pasted], topics: tuple[str, ...]) -> set[str]:
+    features = {_PASTED[item.kind] for item in pasted if item.kind in _PASTED}
+    return features | ({"topic"} if has_telling_topic(topics) else set())
+
+
+def _intent_of_turn(
+    document: Document,
+    out: Resolution,
+    pasted: list[Pasted],
+    topics: tuple[str, ...],
+    base: Request,
+) -> Intent:
+    """Intent of a follow-up: its own frame where it has one, else that of the turn before."""
+    features = features_of(document.text, out, _extra(pasted, topics))
+    if has_frame(document.text):
+        return choose_intent(features)
+    if base.intent in ("out_of_scope", "invalid_input"):
+        return choose_intent(features)
+    return cast(Intent, "fit_check") if base.intent == "oom_diagnosis" else base.intent
+
+
+def _settle_task(out: Resolution, intent: Intent) -> None:
+    """Questions about input pipelines, networks and checkpoints are about training."""
+    about_training = ("io_bottleneck", "network_distributed", "spot_checkpoint")
+    if out.get("task") in (None, "infer") and intent in about_training:
+        reading = out.readings.get("task")
+        if reading is None or reading.value == "run":
+            out.put("task", "train", inferred=True)
+
+
+def _scene(
+    whole: str,
+    orders: list[tuple[int, int]],
+    board: Board,
+    out: Resolution,
+    pasted: list[Pasted],
+) -> Scene:
+    """What the premise checks look at; claims inside orders are put right as well."""
+    cards = [reading.value for reading in board.of("card")]
+    instances = [reading.value for reading in board.of("instance_mention")]
+    if orders:
+        aside = Board()
+        hidden = Document(whole, whole, None, bytearray(len(whole)))
+        read_instances(hidden, aside)
+        read_cards(hidden, aside)
+        cards = [reading.value for reading in aside.of("card")]
+        instances = [reading.value for reading in aside.of("instance_mention")]
+    return Scene(whole, board, out, tuple(cards), tuple(instances), tuple(pasted))

@@ -68,6 +68,9 @@ def resolve(document: Document, board: Board) -> Resolution:
         reading = board.best(slot)
         if reading is not None:
             out.put(slot, reading.value, reading)
+    if board.has("nodes"):
+        most = max(board.of("nodes"), key=lambda reading: (reading.weight >= 3, reading.value))
+        out.put("nodes", most.value, most)
     _model(document, board, out)
     _cards(document, board, out)
     _places(board, out)
@@ -84,7 +87,8 @@ def _model(document: Document, board: Board, out: Resolution) -> None:
         reading = _model_meant(document, readings)
         out.spec = reading.value.spec
         written = document.span(reading.start, reading.end).text
-        out.put("model", written if reading.value.quantization else out.spec.name, reading)
+        is_checkpoint = str(reading.value.quantization).startswith(("awq", "gptq"))
+        out.put("model", written if is_checkpoint else out.spec.name, reading)
         out.put("params_b", round(out.spec.params_total / 1e9, 4), reading, inferred=True)
         names = tuple(dict.fromkeys(r.value.spec.name for r in readings))
         if len(names) > 1:
@@ -148,6 +152,8 @@ def _cards(document: Document, board: Board, out: Resolution) -> None:
         (c.memory_gb for c in cards if c.name == first.name and c.memory_gb), None
     )
     out.put("gpu_mem_gb", memory or board.value("gpu_mem_gb"), reading)
+    if first.spec.is_unified and out.get("host_ram_gb") is None:
+        out.put("host_ram_gb", memory or board.value("loose_gb"), reading)
     if is_open:
         out.ambiguities.append("gpu")
 

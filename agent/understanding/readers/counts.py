@@ -37,6 +37,17 @@ def read_counts(document: Document, board: Board) -> None:
             board.add("loose_count", value, found.start(), found.end(), weight=0.9)
 
 
+_BARE_TOKENS = re.compile(r"(?<![a-z0-9.])(?P<n>\d{1,4})\s?k(?![a-z0-9])")
+
+
+def read_loose_tokens(document: Document, board: Board) -> None:
+    """Note a bare "8k": a length, once the conversation says that one is spoken of."""
+    for found in _BARE_TOKENS.finditer(document.rest()):
+        value = parse_number(found[0], kibi=True)
+        if value is not None:
+            board.add("loose_tokens", int(value), found.start(), found.end())
+
+
 def read_node_products(document: Document, board: Board) -> None:
     """Note "3台8卡" and "2 nodes x 2 A10" as nodes times cards a node."""
     for found in _PER_NODE.finditer(document.text):

@@ -49,10 +49,20 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
         board.add("gpu_none", True, hit.start, hit.end)
     _read_methods(text, board)
     _read_quantization(text, board)
-    for slot in ("library", "provider", "apple"):
+    for slot in ("library", "apple"):
         for hit in words(slot).find(text):
             board.add(slot, hit.value, hit.start, hit.end)
+    _read_providers(text, board)
     _read_precision(text, board)
+
+
+def _read_providers(text: str, board: Board) -> None:
+    from tools.catalog import scan_providers
+
+    for mention in scan_providers(text):
+        board.add("provider", mention.provider, mention.start, mention.end)
+    for hit in words("provider_products").find(text):
+        board.add("provider", hit.value, hit.start, hit.end, weight=0.5)
 
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:

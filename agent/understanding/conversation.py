@@ -1,0 +1,241 @@
+"""What a turn takes over from the turns before it, and what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.answer import Intent
+from agent.request import Request
+from agent.understanding.data import load
+from agent.understanding.phrases import table
+from agent.understanding.readings import Board, Reading
+from agent.understanding.resolve import Resolution
+from agent.understanding.text import Document
+
+_SUBJECT = ("model", "params_b", "model_size_mb")
+_TOPIC = (*_SUBJECT, "gpu", "gpus", "instance", "gpu_mem_gb")
+_SHORT = 48
+"""Characters up to which a turn without a subject leans on the one before."""
+_NAMES = ("card", "model_match", "model_family", "params_b", "instance", "quantization")
+
+
+@dataclass(slots=True)
+class Carried:
+    """Outcome of joining a turn to the conversation."""
+
+    inherited: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    base: Request | None = None
+    """The request that this turn continues; None for a topic of its own."""
+
+
+def drop_taken_back(document: Document, board: Board) -> bool:
+    """Forget what is taken back ("不是 A10,是 A100"); whether anything was."""
+    dropped = False
+    for slot in _NAMES:
+        readings = board.of(slot)
+        negated = [reading for reading in readings if _is_taken_back(document.text, reading)]
+        if negated and len(negated) < len(readings):
+            board.readings = [r for r in board.readings if not any(r is n for n in negated)]
+            dropped = True
+    return dropped
+
+
+def _is_taken_back(text: str, reading: Reading) -> bool:
+    before = text[max(0, reading.start - 12) : reading.start].rstrip(" \"'")
+    words = table("conversation", "negators").find(before)
+    if not words or words[-1].end < len(before):
+        return False
+    kept = table("conversation", "not_negators").find(before)
+    return not (kept and kept[-1].end >= words[-1].end)
+
+
+def leans_on(
+    document: Document,
+    out: Resolution,
+    intent: Intent,
+    history: Sequence[Request],
+    *,
+    corrected: bool,
+) -> Request | None:
+    """The earlier request that this turn continues, or None."""
+    if not history:
+        return None
+    text = document.text.strip()
+    last = history[-1]
+    if table("conversation", "fresh_start").has(text):
+        return None
+    marked = corrected or _is_marked(text) or _answers(last, text)
+    has_subject = any(out.get(slot) is not None for slot in _SUBJECT)
+    leaning = intent in load("conversation")["leaning_intents"] and len(text) <= _SHORT
+    if has_subject and not marked:
+        return None
+    if not marked and not leaning and not _is_bare(text, out, last):
+        return None
+    if has_subject and out.get("gpu") and out.get("method") and len(text) > _SHORT:
+        return None
+    return _base(out, history)
+
+
+def _is_marked(text: str) -> bool:
+    if table("conversation", "correction").has(text[:40]):
+        return True
+    found = table("conversation", "markers").find(text)
+    if any(hit.start <= 14 or hit.end >= len(text.rstrip("?。!~ .")) - 2 for hit in found):
+        return len(text) <= 4 * _SHORT
+    openers = table("conversation", "opens_like_a_follow_up").find(text[:12])
+    return bool(openers) and openers[0].start == 0 and len(text) <= _SHORT
+
+
+def _answers(last: Request, text: str) -> bool:
+    """Whether a short turn answers the question that was asked back."""
+    return last.clarifying_question is not None and len(text) <= _SHORT
+
+
+def _is_bare(text: str, out: Resolution, last: Request) -> bool:
+    """A few words that only make sense as a change of what was said ("8k", "两张卡", "fp8?")."""
+    job = last.slots.model is not None or last.slots.params_b is not None
+    topical = any(out.get(slot) is not None for slot in ("instance", "provider", "billing"))
+    return job and len(text) <= 16 and bool(out.values) and not topical
+
+
+def _base(out: Resolution, history: Sequence[Request]) -> Request:
+    """The latest turn with a job where this turn changes a job, else the last turn."""
+    changes_job = any(
+        out.get(slot) is not None
+        for slot in (
+            "method",
+            "seq_len",
+            "batch",
+            "quantization",
+            "precision",
+            "gpu",
+            "gpu_count",
+            "gpu_mem_gb",
+            "concurrency",
+        )
+    )
+    last = history[-1]
+    if changes_job and not _has_any(last, _TOPIC):
+        for request in reversed(history[-12:]):
+            if _has_any(request, _SUBJECT):
+                return request
+    if not _has_any(last, _TOPIC) and last.intent in ("out_of_scope", "invalid_input"):
+        for request in reversed(history[-12:]):
+            if _has_any(request, _TOPIC):
+                return request
+    return last
+
+
+def _has_any(request: Request, slots: Sequence[str]) -> bool:
+    return any(getattr(request.slots, slot) is not None for slot in slots)
+
+
+def carry_over(document: Document, board: Board, out: Resolution, base: Request) -> Carried:
+    """Fill `out` with what the earlier request said and this turn leaves standing."""
+    rules = load("conversation")
+    before: dict[str, Any] = base.slots.model_dump(exclude_none=True)
+    old = {slot: getattr(base.slots, slot) for slot in before}
+    said = {slot for slot in out.values if slot not in out.inferred}
+    dropped = _dropped(document, board, out, said, old)
+    for slot in list(out.values):
+        if (
+            slot in out.inferred
+            and slot in old
+            and slot not in dropped
+            and slot not in _follows(said)
+        ):
+            del out.values[slot]
+            out.readings.pop(slot, None)
+            out.inferred.discard(slot)
+    carried = Carried(base=base)
+    for slot, value in old.items():
+        if slot in out.values or slot in dropped:
+            continue
+        out.values[slot] = value
+        carried.inherited.add(slot)
+        if slot in base.inferred:
+            out.inferred.add(slot)
+    _rejoin(board, out, said, rules)
+    carried.inherited &= set(out.values)
+    carried.changed = {
+        slot for slot in {*said, *dropped, *_follows(said)} if old.get(slot) != out.values.get(slot)
+    }
+    return carried
+
+
+def _follows(said: set[str]) -> set[str]:
+    """Inferred slots that a newly said slot settles anew."""
+    out: set[str] = set()
+    if said & {"model", "params_b"}:
+        out |= {"params_b"}
+    if "task" in said or "method" in said:
+        out |= {"task"}
+    if said & {"gpu", "gpu_mem_gb"}:
+        out |= {"gpu_mem_gb"}
+    return out
+
+
+def _dropped(
+    document: Document, board: Board, out: Resolution, said: set[str], old: dict[str, Any]
+) -> set[str]:
+    """Old slots that this turn makes void."""
+    rules = load("conversation")
+    dropped: set[str] = set()
+    for group in rules["groups"].values():
+        if said & set(group):
+            dropped |= set(group)
+    if said & set(rules["card_replaced_by"]):
+        dropped |= set(rules["groups"]["card"])
+    elif "gpu_count" in said:
+        dropped -= set(rules["groups"]["card"])
+    if said & {"gpu", "gpus", "gpu_mem_gb"} and "gpu_count" not in said:
+        dropped |= set() if _swaps(document.text) else {"gpu_count"}
+    if said & {"gpu", "gpus", "gpu_mem_gb", "provider"}:
+        dropped |= set(rules["groups"]["type"])
+    dropped |= _void_formats(board, out, said, old)
+    task = out.get("task") if "task" in said else None
+    if task == "infer" and old.get("task") == "train":
+        dropped |= set(rules["training_only"])
+    if task == "train" and old.get("task") == "infer":
+        dropped |= set(rules["serving_only"])
+        if old.get("framework") in rules["serving_frameworks"]:
+            dropped.add("framework")
+    if table("conversation", "process_stopped").has(document.text):
+        dropped.add("gpu_mem_used_mib")
+    return dropped - {slot for slot in dropped if slot in said}
+
+
+def _swaps(text: str) -> bool:
+    """Whether a card is exchanged for another, the number of cards standing."""
+    return table("resolve", "swap").has(text)
+
+
+def _void_formats(board: Board, out: Resolution, said: set[str], old: dict[str, Any]) -> set[str]:
+    dropped: set[str] = set()
+    if board.has("not_quantized") or ("precision" in said and "quantization" not in said):
+        dropped.add("quantization")
+    if "quantization" in said:
+        dropped.add("precision")
+    if "method" in said and str(out.get("method")).split("+")[-1] in ("full", "lora"):
+        dropped.add("quantization")
+    if "model" in said and old.get("quantization") is not None:
+        dropped.add("quantization")
+    if "method" in said:
+        dropped |= {"lora_rank"} if out.get("method") == "full" else set()
+    return dropped
+
+
+def _rejoin(board: Board, out: Resolution, said: set[str], rules: dict[str, Any]) -> None:
+    """Values that only now, with the old ones beside them, have their meaning."""
+    goal, _, scale = str(out.get("method") or "").rpartition("+")
+    if out.get("task") == "train" and "quantization" in said and scale == "lora":
+        if out.get("quantization") in ("int4", "nf4"):
+            out.values["method"] = f"{goal}+qlora" if goal else "qlora"
+            del out.values["quantization"]
+    if out.get("seq_len") is None and len(out.values) > 0:
+        loose = board.best("loose_tokens")
+        if loose is not None:
+            out.put("seq_len", loose.value, loose)

@@ -1,0 +1,199 @@
+"""Checks about instance types: names that do not exist, CPU families taken for GPU ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from agent.understanding.data import load
+
+if TYPE_CHECKING:
+    from agent.understanding.premise_checks import Scene
+    from tools.catalog import Family, InstanceLookup, InstanceMention
+
+Fields = dict[str, Any]
+_NEAREST = 3
+
+
+def cpu_family(scene: Scene) -> list[Fields]:
+    """A family without a GPU in a question that wants one."""
+    knows = any(item.fields.get("message") == "needs_gpu_instance" for item in scene.pasted)
+    if knows or not (scene.says("gpu_wish") or scene.out.get("task") or scene.out.get("params_b")):
+        return []
+    found = []
+    for mention in _distinct(scene):
+        families = [f for f in mention.lookup.families if f.category == "cpu"]
+        if not families or any(f.category != "cpu" for f in mention.lookup.families):
+            continue
+        family = families[0]
+        suggested = load("suggested_families").get(family.provider, ())
+        if not suggested:
+            continue
+        found.append(
+            {
+                "name": mention.text,
+                "cloud_zh": _name(family.provider, "zh"),
+                "cloud_en": _name(family.provider, "en"),
+                "purpose_zh": family.purpose_zh or "通用型",
+                "purpose_en": family.purpose_en or "general purpose",
+                "gpu_families": ", ".join(suggested),
+                **_elsewhere(mention.lookup),
+                "source": family.sources[0].id
+                if family.sources
+                else f"data:{family.provider}.csv#{family.name}",
+            }
+        )
+    return found
+
+
+def _elsewhere(lookup: InstanceLookup) -> Fields:
+    """Clouds where the same name does carry a GPU."""
+    from tools.catalog import find_instance
+
+    notes_zh, notes_en = [], []
+    for provider in lookup.elsewhere:
+        other = find_instance(lookup.given, provider)
+        for family in other.families:
+            if family.gpu_labels:
+                label = "/".join(family.gpu_labels)
+                notes_zh.append(f"{_name(provider, 'zh')}的 {family.name} 才是 {label}")
+                notes_en.append(f"{_name(provider, 'en')} {family.name} is the one with {label}")
+    return {
+        "elsewhere_zh": f"({';'.join(notes_zh)})" if notes_zh else "",
+        "elsewhere_en": f" ({'; '.join(notes_en)})" if notes_en else "",
+    }
+
+
+def same_name(scene: Scene) -> list[Fields]:
+    """One family name used of two clouds where it is different hardware."""
+    by_key: dict[str, list[Family]] = {}
+    for mention in scene.instances:
+        by_key.setdefault(mention.text.lower(), []).extend(mention.lookup.families)
+    found = []
+    for name, families in by_key.items():
+        clouds = {family.provider: family for family in families}
+        labels = {tuple(family.gpu_labels) for family in clouds.values()}
+        if len(clouds) < 2 or len(labels) < 2:
+            continue
+        found.append(
+            {
+                "name": name,
+                "each_zh": ";".join(
+                    f"{_name(p, 'zh')} {f.name} 是 {_hardware(f, 'zh')}" for p, f in clouds.items()
+                ),
+                "each_en": "; ".join(
+                    f"{_name(p, 'en')} {f.name} is {_hardware(f, 'en')}" for p, f in clouds.items()
+                ),
+                "source": f"data:{next(iter(clouds))}.csv#{name}",
+            }
+        )
+    return found
+
+
+def _hardware(family: Family, language: str) -> str:
+    if family.gpu_labels:
+        return "/".join(family.gpu_labels)
+    if language == "zh":
+        return f"CPU {family.purpose_zh or '通用型'}(没有 GPU)"
+    return f"CPU, {family.purpose_en or 'general purpose'} (no GPU)"
+
+
+def unknown_instance(scene: Scene) -> list[Fields]:
+    """A type that no catalog row carries although its name looks like one."""
+    found = []
+    for mention in _distinct(scene):
+        lookup = mention.lookup
+        if lookup.kind != "unknown":
+            continue
+        nearest = ", ".join(offer.instance_type for offer in lookup.nearest[:_NEAREST])
+        family = lookup.families[0] if lookup.families else None
+        found.append(
+            {
+                "name": mention.text,
+                "nearest": nearest or "-",
+                "family_zh": _family_note(family, "zh"),
+                "family_en": _family_note(family, "en"),
+                "source": f"data:{family.provider if family else 'catalog'}.csv",
+            }
+        )
+    return found
+
+
+def _family_note(family: Family | None, language: str) -> str:
+    if family is None or not family.gpu_labels:
+        return ""
+    label = "/".join(family.gpu_labels)
+    sizes = {offer.gpu_memory_gb for offer in family.offers if offer.gpu_memory_gb}
+    memory = f" {max(sizes):g} GB" if sizes else ""
+    memory = (
+        ""
+        if memory.strip() and memory.strip().replace(" ", "") in label.replace(" ", "")
+        else memory
+    )
+    if language == "zh":
+        return f"{family.name} 规格族用的是 {label}{memory}。"
+    return f"The family {family.name} carries {label}{memory}. "
+
+
+def instance_card(scene: Scene) -> list[Fields]:
+    """A type said to carry other cards, or another number of them, than it does."""
+    found = []
+    for mention in _distinct(scene):
+        lookup = mention.lookup
+        labels = {label for family in lookup.families for label in family.gpu_labels}
+        if not labels or lookup.kind == "unknown":
+            continue
+        claimed = [card for card in scene.cards if card.start > mention.start - 40]
+        wrong = [card for card in claimed if not _is_one_of(card.name, labels)]
+        counts = {offer.gpu_count for offer in lookup.offers if offer.gpu_count}
+        miscounted = [c for c in claimed if c.count and counts and c.count not in counts]
+        is_claim = not (scene.out.get("params_b") or scene.out.get("method"))
+        if (
+            not is_claim
+            or not (wrong or miscounted)
+            or len(claimed) > len(wrong) + len(miscounted) + 1
+        ):
+            continue
+        if len({family.provider for family in lookup.families}) > 1 or len(_distinct(scene)) > 1:
+            continue
+        found.append(_card_fields(mention, (wrong or miscounted)[0], labels, counts))
+    return found
+
+
+def _card_fields(mention: InstanceMention, card: Any, labels: set[str], counts: set[int]) -> Fields:
+    label = "/".join(sorted(labels))
+    count = next(iter(counts)) if len(counts) == 1 else None
+    has_size = "xlarge" in mention.text.lower() and count is not None
+    return {
+        "name": mention.text,
+        "claimed": card.text,
+        "actual_zh": f"{count} 张 {label}({count}×{label})" if count else label,
+        "actual_en": f"{count} x {label}" if count else label,
+        "size_zh": "xlarge 前的数字是 vCPU 规模,不是卡数。" if has_size else "",
+        "size_en": " The number before xlarge is the vCPU size, not GPUs." if has_size else "",
+        "source": f"data:{mention.lookup.families[0].provider}.csv#{mention.lookup.families[0].name}",
+    }
+
+
+def _is_one_of(name: str, labels: set[str]) -> bool:
+    from agent.understanding.premise_checks import short_name
+
+    return any(name == label or short_name(name) == short_name(label) for label in labels)
+
+
+def _distinct(scene: Scene) -> list[InstanceMention]:
+    return list({(m.text.lower(), m.provider): m for m in scene.instances}.values())
+
+
+def _name(provider: str, language: str) -> str:
+    from tools.catalog import all_providers
+
+    for row in all_providers():
+        if row.provider == provider:
+            return row.name_zh if language == "zh" else row.name_en
+    return provider
+
+
+CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
+    check.__name__: check for check in (cpu_family, same_name, unknown_instance, instance_card)
+}

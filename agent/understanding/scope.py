@@ -1,0 +1,95 @@
+"""Instructions hidden in the text, and texts that are not ours to answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from agent.understanding.phrases import PhraseTable, table
+from agent.understanding.data import load
+from agent.understanding.readings import Board
+from agent.understanding.text import Document
+
+from functools import cache
+
+_CLAUSE_END = re.compile(
+    r"[。;\n!?]|\.(?=\s|$)|(?<=[\u4e00-\u9fff]),|, ?(?=[\u4e00-\u9fff])|,(?=\s?(?:what|which|how|can|will|does|is|tell|i want)\b)"
+)
+_QUOTES = {"'": "'", '"': '"', "\u201c": "\u201d", "\u300a": "\u300b"}
+_JOB = (
+    "model_match",
+    "params_b",
+    "card",
+    "instance_mention",
+    "model_small",
+    "method_scale",
+    "gpu_mem_gb",
+)
+
+
+@cache
+def _group(section: str, name: str) -> PhraseTable:
+    return PhraseTable({name: load("scope")[section][name]})
+
+
+def injected_ranges(text: str) -> list[tuple[int, int]]:
+    """Clauses that try to give orders; empty for a plain question."""
+    strong = _group("injection", "strong").find(text)
+    if not strong:
+        return []
+    hits = [*strong, *_group("injection", "weak").find(text)]
+    ranges = sorted(_clause(text, hit.start, hit.end) for hit in hits)
+    merged: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _clause(text: str, start: int, end: int) -> tuple[int, int]:
+    """From the order's first word to the end of its quotation, or of its clause."""
+    opening = text[max(0, start - 1) : start]
+    closing = _QUOTES.get(opening)
+    if closing is not None:
+        close = text.find(closing, end, end + 600)
+        if close >= 0:
+            return start, close
+    stop = _CLAUSE_END.search(text, end, end + 400)
+    return start, stop.start() if stop is not None else min(len(text), end + 400)
+
+
+def set_aside(document: Document) -> list[tuple[int, int]]:
+    """Blank the orders in the document; the ranges they stood in."""
+    ranges = injected_ranges(document.text)
+    for start, end in ranges:
+        blank = "".join(char if char == "\n" else " " for char in document.text[start:end])
+        document.text = document.text[:start] + blank + document.text[end:]
+        document.take(start, end)
+    return ranges
+
+
+def is_out_of_scope(
+    document: Document, board: Board, *, had_orders: bool, has_history: bool
+) -> bool:
+    """Whether the text asks for something this advisor does not do."""
+    text = document.text
+    for name in ("harmful", "creative", "mining", "instructions"):
+        if _group("decisive", name).has(text):
+            return True
+    if any(board.has(slot) for slot in _JOB):
+        return False
+    if table("scope", "off_topic").has(text):
+        return not _is_ours(text, board)
+    if _is_ours(text, board):
+        return False
+    return not has_history or had_orders or _is_foreign(text)
+
+
+def _is_foreign(text: str) -> bool:
+    return len(text.strip()) > 24
+
+
+def _is_ours(text: str, board: Board) -> bool:
+    return table("scope", "domain").has(text) or board.has("provider") and board.has("billing")

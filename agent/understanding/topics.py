@@ -1,0 +1,50 @@
+"""What a question is about, and what to look up in the guidance."""
+
+from __future__ import annotations
+
+import re
+
+from agent.understanding.phrases import tables
+from agent.understanding.text import Document
+
+_LONGEST_QUERY = 300
+_LOG_LINE = re.compile(
+    r"\d{2}:\d{2}|\bmib\b|^\s*(?:file \"|at 0x|\|)|traceback|^[\s\W\d]*$", re.IGNORECASE
+)
+_SETTING_LINE = re.compile(r"^\s*[\"']?[a-z_]{3,40}[\"']?\s*[:=]\s*\S", re.IGNORECASE)
+
+
+def topics_of(text: str) -> tuple[str, ...]:
+    """Topics that the words name, in the order of the table."""
+    return tuple(name for name, phrases in tables("topics").items() if phrases.has(text))
+
+
+_TELLING = frozenset(
+    "cpu_vs_gpu naming gpu_specs interconnect managed_platform rdma images_drivers accelerators sla "
+    "vgpu billing virtualization reliability scaling".split()
+)
+"""Topics that make a question one about concepts; the others occur in every question."""
+
+
+def has_telling_topic(topics: tuple[str, ...]) -> bool:
+    """Whether a topic is one that people ask explanations about."""
+    return not _TELLING.isdisjoint(topics)
+
+
+def search_query(document: Document, orders: list[tuple[int, int]]) -> str:
+    """The text without orders, log lines and settings; at most 300 characters."""
+    kept = document.raw
+    spans = [document.span(start, end) for start, end in orders]
+    for span in sorted(spans, key=lambda span: span.start, reverse=True):
+        kept = kept[: span.start] + " " + kept[span.end :]
+    lines = [line.strip() for line in kept[: 20 * _LONGEST_QUERY].splitlines()]
+    prose = [
+        line
+        for line in lines
+        if line and not _LOG_LINE.search(line) and not _SETTING_LINE.match(line)
+    ]
+    query = " ".join(prose or lines[:3])
+    query = "".join(char if char.isprintable() else " " for char in query)
+    if len(query) > _LONGEST_QUERY:
+        query = f"{query[:200]} {query[-99:]}"
+    return re.sub(r"\s+", " ", query).strip()

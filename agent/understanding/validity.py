@@ -1,0 +1,130 @@
+"""Values that cannot be, and values that can be computed but are out of all proportion."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from agent.request import InvalidValue
+from agent.understanding.data import load
+from agent.understanding.phrases import phrase_pattern
+from agent.understanding.resolve import Resolution
+from agent.understanding.text import Document
+
+_LEARNED_POSITIONS = {"encoder", "speech", "embedding", "reranker"}
+
+
+def invalid_values(document: Document, out: Resolution) -> tuple[InvalidValue, ...]:
+    """Impossible values, each with what is allowed, in both languages."""
+    rules = load("validity")
+    found: list[InvalidValue] = []
+    for slot, rule in rules["ranges"].items():
+        value = out.get(slot)
+        if value is not None and not _is_inside(value, rule):
+            found.append(_of_range(slot, value, rule))
+    found += _too_many_positions(out)
+    found += _unknown_cards(document, out)
+    return tuple(found)
+
+
+def _is_inside(value: Any, rule: dict[str, Any]) -> bool:
+    number = getattr(value, "amount", value)
+    low, high = rule.get("above"), rule.get("most")
+    return (low is None or number > low) and (high is None or number <= high)
+
+
+def _of_range(slot: str, value: Any, rule: dict[str, Any]) -> InvalidValue:
+    given = f"{getattr(value, 'amount', value):g}"
+    return InvalidValue(
+        field=slot,
+        given=given,
+        allowed=rule["allowed_en"],
+        message_zh=f"{rule['name_zh']} {given} 无效,必须是{rule['allowed_zh']}。",
+        message_en=f"{rule['name_en']} {given} is not valid; it must be {rule['allowed_en']}.",
+    )
+
+
+def _too_many_positions(out: Resolution) -> list[InvalidValue]:
+    """More tokens than a model with learned positions can number."""
+    spec, tokens = out.spec, out.get("seq_len")
+    limit = getattr(spec, "max_position_embeddings", None)
+    is_fixed = spec is not None and (
+        spec.learned_positions or spec.position == "learned" or spec.kind in _LEARNED_POSITIONS
+    )
+    if (
+        not tokens
+        or not limit
+        or not is_fixed
+        or tokens <= limit
+        or spec.kind in ("embedding", "reranker")
+    ):
+        return []
+    return [
+        InvalidValue(
+            field="seq_len",
+            given=str(tokens),
+            allowed=f"at most {limit}",
+            message_zh=f"{spec.name} 只有 {limit} 个位置编码,序列长度 {tokens} 超出上限,最多 {limit}。",
+            message_en=f"{spec.name} has {limit} positions; a sequence of {tokens} is more than it takes. At most {limit}.",
+        )
+    ]
+
+
+def _unknown_cards(document: Document, out: Resolution) -> list[InvalidValue]:
+    """Names in the form and place of a card that no row carries."""
+    if out.cards or out.get("gpu") is not None:
+        return []
+    from tools.errors import AmbiguousGpuError, UnknownGpuError
+    from tools.gpus import find_gpu
+
+    for pattern in _card_shapes():
+        for found in pattern.finditer(document.text):
+            if not document.is_free(found.start("name"), found.end("name")):
+                continue
+            span = document.span(found.start("name"), found.end("name"))
+            try:
+                find_gpu(span.text)
+            except UnknownGpuError as error:
+                return [_unknown_card(span.text, error.candidates)]
+            except AmbiguousGpuError:
+                return []
+    return []
+
+
+def _unknown_card(given: str, candidates: tuple[str, ...]) -> InvalidValue:
+    near = ", ".join(candidates[:4])
+    hint_zh = f"最接近的是 {near}" if near else "请给出显存大小和计算能力"
+    hint_en = f"closest: {near}" if near else "give its memory and compute capability"
+    return InvalidValue(
+        field="gpu",
+        given=given,
+        allowed=near or "a known card",
+        message_zh=f"没有查到 {given} 这款显卡({hint_zh});请确认型号,或给出显存。",
+        message_en=f"There is no card {given} that is known here ({hint_en}); check the name or give its memory.",
+    )
+
+
+_SHAPES: list[re.Pattern[str]] = []
+
+
+def _card_shapes() -> list[re.Pattern[str]]:
+    if not _SHAPES:
+        rows = load("validity")
+        before = "|".join(phrase_pattern(p, open_end=True) for p in rows["card_place_before"])
+        after = "|".join(phrase_pattern(p, open_start=True) for p in rows["card_place_behind"])
+        named = r"(?P<name>(?:rtx|gtx|geforce rtx|quadro|tesla|radeon|mi)\s?-?[a-z]?\d{2,4}[a-z]{0,2}(?:\s?(?:ti|super))?)(?![a-z0-9])"
+        plain = r"(?P<name>[abhlvtp]\d{1,4}[a-z]{0,2})(?![a-z0-9.\-])"
+        _SHAPES.append(re.compile(rf"(?<![a-z0-9]){named}"))
+        _SHAPES.append(re.compile(rf"(?:{before})\s{{0,2}}(?:nvidia |英伟达)?{plain}"))
+        _SHAPES.append(re.compile(rf"(?<![a-z0-9.\-]){plain}\s{{0,2}}(?:{after})"))
+    return _SHAPES
+
+
+def absurd_slots(out: Resolution) -> tuple[str, ...]:
+    """Slots out of all proportion to anything that exists, though they can be computed."""
+    found = []
+    for slot, most in load("validity")["absurd"].items():
+        value = out.get(slot)
+        if isinstance(value, int | float) and value > most:
+            found.append(slot)
+    return tuple(found)
