@@ -19,14 +19,23 @@ from typing import NamedTuple
 import numpy as np
 
 from knowledge.embedders import Embedder, embedder_id, make_embedder
+from knowledge.field import background
 from knowledge.locks import file_lock, put_in_place
 from knowledge.notes import all_sections, note_files
 from knowledge.settings import KnowledgeSettings
 from knowledge.snapshot import Snapshot, Vectors, views_of
 
 Progress = Callable[[str], None]
-_CODE = ("text.py", "glossary.py", "notes.py", "lexical.py", "snapshot.py", "building.py")
-_DATA = ("data/glossary.yaml", "data/sources.yaml")
+_CODE = (
+    "text.py",
+    "glossary.py",
+    "notes.py",
+    "lexical.py",
+    "field.py",
+    "snapshot.py",
+    "building.py",
+)
+_DATA = ("data/glossary.yaml", "data/sources.yaml", "data/background.txt")
 _KEPT = 3
 """Indexes kept beside the newest, for checkouts of other versions that share the folder."""
 
@@ -96,13 +105,15 @@ def _build_aside(folder: Path, embedder: Embedder | None, progress: Progress) ->
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     sections = all_sections()
-    vectors = None
+    vectors = outside = None
     if embedder is not None:
-        texts = [v.text for v in views_of(sections)]
-        vectors = _embed_new(texts, embedder, folder.parent, progress)
-        _save_vector_cache(aside, texts, vectors, embedder)
+        views = [v.text for v in views_of(sections)]
+        texts = [*views, *background()]
+        both = _embed_new(texts, embedder, folder.parent, progress)
+        _save_vector_cache(aside, texts, both, embedder)
+        vectors, outside = both[: len(views)], both[len(views) :]
     name = "lexical" if embedder is None else embedder.id
-    Snapshot.build(sections, vectors, embedder_id=name).save(aside)
+    Snapshot.build(sections, vectors, embedder_id=name, background=outside).save(aside)
     put_in_place(aside, folder)
     progress(f"{len(sections)} passages indexed with {name}")
 

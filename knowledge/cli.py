@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,21 @@ def _search_batch(args: argparse.Namespace) -> int:
     return 0
 
 
+def _evaluate(args: argparse.Namespace) -> int:
+    from knowledge.evaluate import Parts, fit, read_cases, table
+
+    cases = read_cases(Path(p) for p in args.cases)
+    retriever = Retriever.open(KnowledgeSettings.from_env())
+    parts = Parts(retriever, cases)
+    if args.fit:
+        found = fit([parts.evidence(c) for c in cases], [bool(c.accepted) for c in cases])
+        values = {name: round(value, 3) for name, value in asdict(found).items()}
+        print(f"{retriever.mode}: {json.dumps(values)}")
+        return 0
+    print("\n".join(table(parts, retriever, cases)))
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m knowledge", description="Checked guidance: index, search, documents."
@@ -103,6 +119,10 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("--batch", metavar="IN.jsonl", help='lines {"id", "query"}')
     search.add_argument("--out", metavar="OUT.jsonl")
     search.set_defaults(run=_search)
+    measure = commands.add_parser("evaluate", help="figures on labelled queries, part by part")
+    measure.add_argument("--cases", metavar="FILE.jsonl", nargs="+", required=True)
+    measure.add_argument("--fit", action="store_true", help="print constants fitted on the cases")
+    measure.set_defaults(run=_evaluate)
     return parser
 
 

@@ -1,8 +1,9 @@
-"""From three kinds of evidence to one relevance between 0 and 1.
+"""From several kinds of evidence to one relevance between 0 and 1.
 
-Evidence for a unit: the best cosine of its views with the query (`dense`), the share of the
-query's terms that stand in it (`lexical`, glossary concepts included). Constants are in
-data/calibration.yaml with how they were found; `python -m knowledge evaluate` measures them.
+Evidence for a unit: the best cosine of its views with the query (dense), the share of the
+query's terms that stand in it (lexical, glossary concepts included). Evidence for the query
+as a whole: its place in the field (field.py) and how many concepts of the field it names.
+The constants are in data/calibration.yaml, with how they were found.
 """
 
 from __future__ import annotations
@@ -15,18 +16,40 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from knowledge.field import Belonging
+
 Scores = NDArray[np.float32]
+THRESHOLD = 0.5
+"""A query whose best unit stays below this is answered with nothing."""
+CONCEPTS_COUNTED = 4
+"""More concepts than this say no more about a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """Weights of the logistic that turns evidence into relevance."""
 
-    dense_weight: float
-    dense_zero: float
-    lexical_weight: float
-    lexical_zero: float
+    dense: float
+    """Per standard deviation of the field's cosines, over the nearest background question."""
+    lexical: float
+    """For all of the query's terms being there."""
+    probe: float
+    concept: float
+    """Per concept of the field that the query names."""
     bias: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was measured for one query."""
+
+    lexical: Scores
+    """(units,)"""
+    concept_count: int
+    dense: Scores | None = None
+    """(units,) cosines; None where no embedder was there."""
+    belonging: Belonging | None = None
+    spread: float = 1.0
 
 
 @cache
@@ -37,11 +60,13 @@ def calibration(mode: str) -> Calibration:
     return Calibration(**rows[mode])
 
 
-def relevance(dense: Scores | None, lexical: Scores) -> Scores:
-    """Relevance of each unit, (units,): 0.5 is the threshold below which nothing is returned."""
-    c = calibration("lexical" if dense is None else "hybrid")
-    x = c.lexical_weight * (lexical - c.lexical_zero) + c.bias
-    if dense is not None:
-        x = x + c.dense_weight * (dense - c.dense_zero)
-    result: Scores = 1 / (1 + np.exp(-x))
+def relevance(evidence: Evidence, constants: Calibration | None = None) -> Scores:
+    """Relevance of each unit, (units,), 0 to 1."""
+    e = evidence
+    c = constants or calibration("lexical" if e.dense is None else "hybrid")
+    x = c.lexical * e.lexical + c.concept * min(e.concept_count, CONCEPTS_COUNTED) + c.bias
+    if e.dense is not None and e.belonging is not None:
+        x = x + c.dense * (e.dense - e.belonging.nearest_background) / e.spread
+        x = x + c.probe * e.belonging.probe
+    result: Scores = (1 / (1 + np.exp(-x))).astype(np.float32)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -11,15 +12,16 @@ import numpy as np
 from knowledge.building import build, index_folder
 from knowledge.corrections import errata_of_claims
 from knowledge.embedders import Embedder, make_embedder
-from knowledge.lexical import index_terms
-from knowledge.relevance import Scores, relevance
+from knowledge.glossary import concepts
+from knowledge.relevance import THRESHOLD, Evidence, Scores, relevance
 from knowledge.settings import KnowledgeSettings
 from knowledge.snapshot import Snapshot
 from knowledge.sources import get_source
-from knowledge.text import language_of
+from knowledge.text import language_of, terms
 from knowledge.types import Language, Mode, Passage, Section
 
-THRESHOLD = 0.5
+NEAR = 0.4
+"""Units below the threshold are still shown beside a best one that they come this near to."""
 MAX_QUERY_CHARS = 2000
 """Longer questions are cut for the comparison: a pasted log says in its first lines what it is."""
 
@@ -57,19 +59,34 @@ class Retriever:
         text = query.strip()[:MAX_QUERY_CHARS]
         if not text or k < 1:
             return []
-        scores = self._scores(text)
-        wanted = language or language_of(text)
+        scores = relevance(self.evidence(text))
         order = np.argsort(-scores, kind="stable")[:k]
+        if not len(order) or scores[order[0]] < THRESHOLD:
+            return []
+        wanted = language or language_of(text)
+        floor = min(THRESHOLD, float(scores[order[0]]) * NEAR)
         return [
-            self._passage(int(unit), float(scores[unit]), wanted)
-            for unit in order
-            if scores[unit] >= THRESHOLD
+            self._passage(int(u), float(scores[u]), wanted) for u in order if scores[u] >= floor
         ]
 
-    def _scores(self, text: str) -> Scores:
-        embedder = self._get_embedder()
-        dense = None if embedder is None else self._guidance.dense(embedder.query(text))
-        return relevance(dense, self._guidance.lexical.scores(index_terms(text)))
+    def evidence(self, text: str) -> Evidence:
+        """What speaks for each unit of the guidance, measured for one query."""
+        found = concepts(text)
+        lexical = self._guidance.lexical.scores([*terms(text), *(f"c:{c}" for c in found)])
+        embedder, field = self._get_embedder(), self._guidance.field
+        if embedder is None or field is None:
+            return Evidence(lexical, len(found))
+        vector = embedder.query(text)
+        dense = self._guidance.dense(vector)
+        return Evidence(lexical, len(found), dense, field.place(vector), field.spread)
+
+    def lexical_scores(self, query_terms: Sequence[str]) -> Scores:
+        """Share of some terms that each unit of the guidance holds, (units,)."""
+        return self._guidance.lexical.scores(query_terms)
+
+    def unit_claims(self) -> list[tuple[str, ...]]:
+        """Claims of each unit of the guidance, in the order of its scores."""
+        return [self._guidance.passages[rows[0]].claims for rows in self._guidance.units]
 
     def _get_embedder(self) -> Embedder | None:
         if not self._is_loaded:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from knowledge.field import Field
 from knowledge.lexical import LexicalIndex, index_terms
 from knowledge.types import Section
 
@@ -38,14 +39,14 @@ def views_of(sections: Sequence[Section]) -> list[View]:
             continue
         found.append(View(row, section.title))
         found.extend(View(row, ask) for ask in section.asks)
-        found.append(View(row, _opening(section.text)))
+        found.append(View(row, _opening(section)))
     return found
 
 
-def _opening(text: str, *, limit: int = 160) -> str:
-    """The first sentences of a text; embedding cost grows with length."""
-    flat = " ".join(text.replace("**", "").split())
-    return flat[:limit]
+def _opening(section: Section) -> str:
+    """The first sentence or two, some 40 tokens: embedding takes time by length."""
+    flat = " ".join(section.text.replace("**", "").split())
+    return flat[: 70 if section.language == "zh" else 160]
 
 
 def _unit_terms(sections: Sequence[Section]) -> list[str]:
@@ -69,12 +70,25 @@ class Snapshot:
     """(views, dimensions); (0, 0) where no embedder was there."""
     lexical: LexicalIndex
     embedder_id: str
+    field: Field | None = None
 
     @classmethod
     def build(
-        cls, sections: Sequence[Section], vectors: Vectors | None, *, embedder_id: str
+        cls,
+        sections: Sequence[Section],
+        vectors: Vectors | None,
+        *,
+        embedder_id: str,
+        background: Vectors | None = None,
     ) -> Snapshot:
-        """Index of sections; `vectors` are those of `views_of(sections)`, in that order."""
+        """Index of sections.
+
+        Args:
+            sections: What can be found.
+            vectors: Those of `views_of(sections)`, in that order; None for wording alone.
+            embedder_id: What made the vectors.
+            background: Vectors of `field.background()`; None where no border is to be learnt.
+        """
         by_unit: dict[str, list[int]] = {}
         for row, section in enumerate(sections):
             by_unit.setdefault(section.unit_id, []).append(row)
@@ -89,7 +103,10 @@ class Snapshot:
             per_unit = [[v for row in rows for v in held[row]] for rows in units]
             bounds = np.cumsum([0, *(len(p) for p in per_unit)][:-1], dtype=np.int64)
             ordered = np.ascontiguousarray(vectors[[v for p in per_unit for v in p]])
-        return cls(tuple(sections), units, bounds, ordered, lexical, embedder_id)
+        border = None
+        if vectors is not None and background is not None:
+            border = Field.learn(vectors, background)
+        return cls(tuple(sections), units, bounds, ordered, lexical, embedder_id, border)
 
     def dense(self, query: Vectors) -> Vectors:
         """Best cosine of each unit's views with the query, (units,)."""
@@ -107,6 +124,8 @@ class Snapshot:
         np.save(folder / "vectors.npy", self.vectors)
         np.save(folder / "bounds.npy", self.view_bounds)
         self.lexical.save(folder)
+        if self.field is not None:
+            self.field.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Snapshot:
@@ -120,6 +139,7 @@ class Snapshot:
             vectors=np.load(folder / "vectors.npy", allow_pickle=False),
             lexical=LexicalIndex.load(folder),
             embedder_id=meta["embedder_id"],
+            field=Field.load(folder),
         )
 
 

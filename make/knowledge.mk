@@ -1,4 +1,4 @@
-.PHONY: index-clean evaluate-retrieval
+.PHONY: evaluate-retrieval
 
-evaluate-retrieval: setup  ## retrieval figures on the labelled queries
-	@$(BIN)/python -m knowledge evaluate
+evaluate-retrieval: setup  ## retrieval figures on labelled queries, part by part (CASES=FILE)
+	@$(BIN)/python -m knowledge evaluate --cases $(or $(CASES),$(wildcard tests/knowledge/data/queries_*.jsonl))
