@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tools.models.counting import ParamCounts, count_params, kv_elems_per_token
+    from tools.models.gguf import model_from_gguf
+    from tools.models.hf_config import model_from_config_file, model_from_hf_config
     from tools.models.names import Family, closest_names, find_family, find_model, try_find_model
     from tools.models.reference import reference_model
     from tools.models.registry import all_models, get_model
+    from tools.models.safetensors import model_from_safetensors
     from tools.models.scan import FamilyMention, scan_families, scan_models
     from tools.models.spec import (
         IndexerDims,
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "hf_config": ("model_from_config_file", "model_from_hf_config"),
+    "gguf": ("model_from_gguf",),
+    "safetensors": ("model_from_safetensors",),
     "counting": ("ParamCounts", "count_params", "kv_elems_per_token"),
     "reference": ("reference_model",),
     "scan": ("FamilyMention", "scan_families", "scan_models"),
@@ -59,6 +65,10 @@ __all__ = [
     "find_model",
     "get_model",
     "kv_elems_per_token",
+    "model_from_config_file",
+    "model_from_gguf",
+    "model_from_hf_config",
+    "model_from_safetensors",
     "reference_model",
     "scan_families",
     "scan_models",

@@ -29,12 +29,16 @@ from tools.models.registry import all_models
 from tools.models.spec import ModelMatch, ModelSpec
 
 _SIZE_WORD = re.compile(r"\d+(?:\.\d+)?(?:x\d+(?:\.\d+)?)?[bmt]|a\d+(?:\.\d+)?b")
-_SMALL_NUMBER = re.compile(r"\d{1,2}(?:\.\d+)*")
+_SMALL_NUMBER = re.compile(r"\d{1,2}(?:\.\d+)*|\d+x\d+")
 _VERSION = re.compile(r"v\d+(?:\.\d+)*|\d{4}|\d{6}|latest|preview|exp|beta|final|hf\d+")
 _GGUF_TYPE = re.compile(
     r"-(?:ud-)?((?:iq|q|tq)\d(?:-(?:k|\d)(?:-(?:xxs|xs|s|m|l|xl))?|-(?:xxs|xs|s|m|nl))?)$"
 )
 _TWO_MODELS = re.compile(r"\s\+\s")
+PRECISIONS = frozenset({"fp16", "bf16", "fp32"})
+"""Weight formats that are no quantization: in a row's own name they say nothing new."""
+_TUNED_KINDS = frozenset({"decoder-lm", "moe-lm", "vlm"})
+"""Kinds whose names carry role words; `base` is a size in whisper-base and t5-base."""
 _MAX_NAME = 300
 """Characters of a name that are looked at; longer text is no name."""
 
@@ -91,7 +95,8 @@ def name_index() -> NameIndex:
         for name in (spec.name, spec.name.split("/", 1)[-1], *spec.aliases):
             written = dashed(name)
             _add(exact, written, spec)
-            _add(plain, _without_role_words(written), spec)
+            if spec.kind in _TUNED_KINDS:
+                _add(plain, _without_role_words(written), spec)
     _expand_chinese(exact)
     _expand_chinese(plain)
     return NameIndex(
@@ -253,10 +258,10 @@ def _one(
 
 def _match_exactly(form: str, given: str) -> ModelMatch | None:
     """Rules 1 to 4, without cutting context words."""
+    bare, quantization = split_weight_format(form)
     rows = _rows(squeeze(form))
     if rows:
-        return _one(rows, given, None)
-    bare, quantization = split_weight_format(form)
+        return _one(rows, given, None if quantization in PRECISIONS else quantization)
     if not bare:
         return None
     rows = _rows(squeeze(bare)) or _rows_plain(bare)
@@ -328,7 +333,7 @@ def find_family(text: str) -> Family | None:
         candidates = family_index().get(key)
         if candidates:
             return Family(key, candidates)
-        if not _may_cut(words[keep - 1]):
+        if words[keep - 1][:1].isdigit() or not _may_cut(words[keep - 1]):
             return None
     return None
 

@@ -1,10 +1,10 @@
 """A typical architecture of a nominal size: what "7B" stands for when no model is named.
 
 Hidden size and depth are interpolated, on the logarithm of the parameter count, between
-well-known rows of the registry (data/reference.json names them); heads are 128 wide with eight
-key-value heads, and the feed-forward width is solved so that the closed formula gives the size
-asked for. The record says that it is no published model, and an estimate built on it carries a
-wider interval.
+well-known rows of the registry (data/reference.json names them). Heads are 128 wide with eight
+key-value heads (four in a mixture of experts), and the feed-forward width is solved so that the
+closed formula gives the size asked for. The record says that it is no published model, and an
+estimate built on it carries a wider interval.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class _Rules:
 
     ladder: tuple[str, ...]
     moe_ladder: tuple[str, ...]
+    hidden_sizes: tuple[int, ...]
     head_dim: int
+    wide_head_from: int
     vocab_size: int
     small_vocab_size: int
     small_below_params: int
@@ -45,7 +47,9 @@ class _Rules:
 def _rules() -> _Rules:
     text = (resources.files("tools.models") / "data/reference.json").read_text(encoding="utf-8")
     raw = json.loads(text)
-    return _Rules(**{**raw, "ladder": tuple(raw["ladder"]), "moe_ladder": tuple(raw["moe_ladder"])})
+    return _Rules(
+        **{key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
+    )
 
 
 @lru_cache(maxsize=256)
@@ -131,10 +135,9 @@ def _layers(spec: ModelSpec) -> int:
 def _body(params: float, rows: Sequence[ModelSpec]) -> ModelSpec:
     """Everything but the feed-forward part."""
     rules = _rules()
-    hidden_step = next(step for low, step in ((6e9, 1024), (1e9, 512), (0, 128)) if params >= low)
-    hidden = _rounded(_interpolate(params, rows, _hidden), hidden_step)
+    hidden = _nearest_width(_interpolate(params, rows, _hidden))
     layers = max(2, _rounded(_interpolate(params, rows, _layers), 2))
-    head_dim = rules.head_dim if params >= 1e9 else rules.head_dim // 2
+    head_dim = rules.head_dim if hidden >= rules.wide_head_from else rules.head_dim // 2
     heads = hidden // head_dim
     kv_heads = next(count for count in (8, 4, 2, 1) if heads % count == 0)
     is_small = params < rules.small_below_params
@@ -169,6 +172,14 @@ def _body(params: float, rows: Sequence[ModelSpec]) -> ModelSpec:
     )
 
 
+def _nearest_width(value: float) -> int:
+    """The usual hidden size nearest to `value`; a larger value never gives a smaller one."""
+    widths = _rules().hidden_sizes
+    if value > widths[-1]:
+        return _rounded(value, 1024)
+    return min(widths, key=lambda width: abs(width - value))
+
+
 def _rounded(value: float, step: int) -> int:
     return max(step, round(value / step) * step)
 
@@ -198,6 +209,8 @@ def _mixture(total: float, active: float) -> ModelSpec:
     """
     rules = _rules()
     body = _narrowed(_body(total, _ladder(rules.moe_ladder)), active)
+    kv_heads = next(count for count in (4, 2, 1) if (body.num_attention_heads or 1) % count == 0)
+    body = dataclasses.replace(body, num_key_value_heads=kv_heads)
     layers, hidden = _layers(body), _hidden(body)
     ratio = (total - _count(body)) / max(active - _count(body), 0.1 * active)
     chosen = max(1, min(rules.experts_per_token, int(rules.max_experts / ratio)))

@@ -11,8 +11,9 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from tools.folding import KeyHit, KeyTrie, fold, touches
+from tools.folding import KeyHit, KeyTrie, dashed, fold, touches
 from tools.models.names import (
+    PRECISIONS,
     family_index,
     name_index,
     split_weight_format,
@@ -29,9 +30,7 @@ _VERSION_NEXT = re.compile(r"[-_](v\d+(?:\.\d+)*|\d{4}|latest)(?![a-z0-9.])|:(la
 _WORD_NEXT = re.compile(r"[-_:](?P<joined>[a-z0-9]+(?:[_-][a-z0-9]+)*)| (?P<spaced>[a-z0-9_-]+)")
 _SIZE_IN_FRONT = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?) ?b(?:参数)?(?:[ -]|的){0,2}$")
 _NEAR = 0.15
-"""Nominal sizes this near to a row's parameters agree with it."""
-_SPACED_FORMATS_EXCLUDED = frozenset({"fp16", "bf16", "fp32"})
-"""Behind a space these name the precision of the run, not the weights on disk."""
+"""Nominal sizes this near to a row's parameters agree with it (a share)."""
 
 
 class FamilyMention(NamedTuple):
@@ -72,7 +71,7 @@ def scan_models(text: str) -> list[ModelMention]:
         hit = _best_hit(folded, start)
         if hit is None:
             continue
-        match, end = _read_tail(folded, hit)
+        match, end = _read_tail(folded, start, hit)
         if _is_contradicted(folded, match.spec, hit.end, end):
             continue
         mentions.append(ModelMention(match, start, end, text[start:end]))
@@ -151,10 +150,11 @@ def _is_in_place(text: str, start: int, hit: KeyHit) -> bool:
     return not (len(hit.key) <= _SHORT_KEY and joined)
 
 
-def _read_tail(text: str, hit: KeyHit) -> tuple[ModelMatch, int]:
+def _read_tail(text: str, start: int, hit: KeyHit) -> tuple[ModelMatch, int]:
     """Role words, a version and a weight format behind a name."""
     spec, notes = _row_of(text, hit)
-    quantization: str | None = None
+    _, quantization = split_weight_format(dashed(text[start : hit.end]))
+    quantization = None if quantization in PRECISIONS else quantization
     end = hit.end
     while True:
         version = _VERSION_NEXT.match(text, end)
@@ -184,7 +184,7 @@ def _words_taken(step: re.Match[str]) -> tuple[int, str | None]:
         if tail in vocabulary().role_words and (step["joined"] or tail in ("instruct", "chat")):
             return length, None
         rest, found = split_weight_format("-" + tail)
-        is_precision = step["spaced"] is not None and found in _SPACED_FORMATS_EXCLUDED
+        is_precision = step["spaced"] is not None and found in PRECISIONS
         if found is not None and not rest and not is_precision:
             return length, found
     return 0, None
