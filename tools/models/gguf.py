@@ -282,7 +282,8 @@ def _record(
 
 
 def _has_gate(tensors: Mapping[str, tuple[int, ...]]) -> bool:
-    return any("ffn_gate" in name for name in tensors) or not tensors
+    has_up = any("ffn_up" in name for name in tensors)
+    return not has_up or any("ffn_gate" in name for name in tensors)
 
 
 def _dtype(header: GgufHeader) -> str | None:

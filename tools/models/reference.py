@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
+from typing import Any
 
 from tools.errors import BadQuantityError
 from tools.models.counting import count_params, kv_elems_per_token
@@ -46,10 +47,11 @@ class _Rules:
 @cache
 def _rules() -> _Rules:
     text = (resources.files("tools.models") / "data/reference.json").read_text(encoding="utf-8")
-    raw = json.loads(text)
-    return _Rules(
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
-    )
+    raw: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in json.loads(text).items()
+    }
+    return _Rules(**raw)
 
 
 @lru_cache(maxsize=256)

@@ -67,7 +67,8 @@ GEMMA3_4B = {
                       "patch_size": 14, "image_size": 896},
 }  # fmt: skip
 BERT = {"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12,
-        "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512,
+        "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522,
+        "max_position_embeddings": 512,
         "type_vocab_size": 2}  # fmt: skip
 T5_BASE = {"model_type": "t5", "d_model": 768, "d_ff": 3072, "d_kv": 64, "num_heads": 12,
            "num_layers": 12, "num_decoder_layers": 12, "vocab_size": 32128}  # fmt: skip
@@ -184,7 +185,7 @@ def _config_of(spec: ModelSpec) -> dict[str, Any]:
             first_k_dense_replace=spec.moe.first_dense_layers,
         )  # fmt: skip
     for part, keys in ((spec.mla, {}), (spec.linear, _LINEAR_KEYS)):
-        for field in part.__slots__ if part is not None else ():  # type: ignore[attr-defined]
+        for field in part.__slots__ if part is not None else ():
             value = getattr(part, field)
             if isinstance(value, int):
                 config[keys.get(field, field)] = value
