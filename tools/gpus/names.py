@@ -165,12 +165,16 @@ def _is_in_place(folded: str, reading: Reading) -> bool:
     return word in vocabulary().ignored or re.fullmatch(r"\d{1,3}x?|\d+gb?", word) is not None
 
 
+_MOST_BARE = 512
+"""More cards than this in front of a bare number are pixels: 1920x1080."""
 _STRONG_NUMBERS = re.compile(r"[345]0[5-9]0")
 """Numbers that hardly ever mean anything but a card."""
 
 
 def _is_bare_card(folded: str, reading: Reading, key_start: int, key_end: int) -> bool:
     """Whether a number without GTX or RTX stands in the place of a card."""
+    if reading.count is not None and reading.count > _MOST_BARE:
+        return False
     if reading.count is not None or reading.size_gb is not None:
         return not _unit_follows(folded, key_end)
     if _unit_follows(folded, key_end) or _unit_precedes(folded, key_start):
