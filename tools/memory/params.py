@@ -46,9 +46,9 @@ def is_decoder(spec: ModelSpec) -> bool:
 
 
 @cache
-def layer_linears(spec: ModelSpec) -> tuple[tuple[Linear, int], ...]:
+def layer_linears(spec: ModelSpec, code: str = "") -> tuple[tuple[Linear, int], ...]:
     """Every matrix inside the layers, with the number of layers that have it."""
-    kinds = layer_kinds(spec)
+    kinds = layer_kinds(spec, code=code)
     found: list[tuple[Linear, int]] = []
     for number, plan in enumerate(kinds.plans):
         count = kinds.order.count(number)

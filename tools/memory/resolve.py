@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tools.errors import BadQuantityError
 from tools.memory.defaults import LORA_RANK, SEQ_LEN
+from tools.memory.sharding import Sharding, sharding_of
 from tools.memory.tables import Row, find_row, row_name, table
 from tools.memory.workload import TrainingWorkload
 from tools.models import ModelSpec
@@ -14,23 +15,10 @@ from tools.models import ModelSpec
 Assumed = tuple[str, int | float | str | bool]
 ADAPTER_METHODS = frozenset({"lora", "qlora", "dora"})
 _MIXED = frozenset({"bf16-mixed", "fp16-mixed", "fp8"})
-
-
-class Sharding(NamedTuple):
-    """How a run is spread over cards."""
-
-    kind: str
-    """none, ddp, zero1, zero2, zero3, fsdp, megatron."""
-    data: int
-    """Cards that states are sharded over, or replicas."""
-    tensor: int
-    pipeline: int
-    expert: int
-    context: int
-    sequence: bool
-    offload_optimizer: bool
-    offload_params: bool
-    distributed_optimizer: bool
+_PAIRS = frozenset({"dpo", "orpo", "reward"})
+_LONGEST_SAMPLE = 1304
+"""Longest sample of the Alpaca set in Llama-2 tokens: what a cap far above it really sees."""
+_SHARDED = frozenset({"zero1", "zero2", "zero3", "fsdp", "megatron"})
 
 
 class TrainRun(NamedTuple):
@@ -49,6 +37,9 @@ class TrainRun(NamedTuple):
     adapter: bool
     rank: int
     targets: frozenset[str]
+    """Roles of adapted linears (data/targets.json)."""
+    code: str
+    """Model code other than transformers': fused-qkv, litgpt, or empty."""
     adapter_width: int
     dropout: bool
     double_quant: bool
@@ -58,13 +49,18 @@ class TrainRun(NamedTuple):
     optimizer_impl: str
     in_backward: bool
     tokens: int
+    """Tokens that a card passes through its layers at a time."""
+    scored_tokens: int
+    """Tokens that get logits."""
     seq_len: int
     batch: int
     checkpointing: str
     attention: str
     fused_ce: bool
-    chunked_ce: bool
     held: bool
+    head_quantized: bool
+    keeps_inputs: bool
+    """Every 4-bit linear keeps its input for backward (bitsandbytes before 0.44)."""
     kept_grads: bool
     masked: bool
     compiled: bool
@@ -99,9 +95,7 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
     Raises:
         BadQuantityError: If a name is not known (optimizer, framework, parallelism).
     """
-    framework = (row_name("frameworks", workload.framework) if workload.framework else None) or (
-        "plain loop" if workload.framework else "common recipe"
-    )
+    framework = _framework(workload.framework)
     row = table("frameworks")[framework]
     fill = _Filler(workload, row)
     if workload.framework is None:
@@ -109,54 +103,63 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
     method = _method(fill)
     adapter = method in ADAPTER_METHODS
     quantization = _quantization(fill, method)
-    quantized = quantization != "none"
-    precision = fill.get("precision", "bf16-mixed" if method == "full" else "pure-bf16")
+    precision = fill.get("precision", "pure-bf16" if adapter else "bf16-mixed")
     sharding = sharding_of(workload, row)
-    autocast = _autocast(fill, precision, sharding, quantized)
-    master, width = _widths(workload, precision, adapter, quantized, sharding)
+    master, width = _widths(workload, precision, quantization != "none", sharding)
     optimizer = fill.get("optimizer", "adamw")
-    optimizer_row = find_row("optimizers", _optimizer_word(optimizer), field="optimizer")
-    batch = fill.get("micro_batch_size", 1)
-    seq_len = fill.get("seq_len", SEQ_LEN)
-    objective = workload.objective or "sft"
+    optimizer_row = find_row("optimizers", optimizer.replace("per-layer", ""), field="optimizer")
+    lengths = _lengths(fill)
+    targets, names_fused = (
+        target_roles(fill.get("lora_targets", "all-linear")) if adapter else (frozenset(), False)
+    )
+    code = str(row.get("code", "")) or ("fused-qkv" if names_fused else "")
     return TrainRun(
         spec=workload.model,
         method=method,
-        objective=objective,
+        objective=workload.objective or "sft",
         quantization=quantization,
         precision=precision,
         weight_width=width,
         master_width=master,
-        autocast=autocast,
+        autocast=_autocast(fill, precision, sharding),
         adapter=adapter,
         rank=fill.get("lora_rank", LORA_RANK) if adapter else 0,
-        targets=_targets(fill) if adapter else frozenset(),
-        adapter_width=_adapter_width(fill, adapter),
+        targets=targets,
+        code=code,
+        adapter_width=_adapter_width(fill, adapter, sharding),
         dropout=bool(workload.lora_dropout),
         double_quant=_double_quant(fill, quantization),
-        kbit_prepared=_kbit(fill, quantization),
+        kbit_prepared=_kbit(fill, quantization, sharding),
         optimizer=optimizer,
         optimizer_row=optimizer_row,
         optimizer_impl=fill.get("optimizer_impl", "fused", note=False),
-        in_backward=bool(workload.optimizer_in_backward) or bool(optimizer_row.get("in_backward"))
-        or method == "lomo" or "per-layer" in optimizer,
-        tokens=batch * seq_len,
-        seq_len=seq_len,
-        batch=batch,
-        checkpointing=fill.get("gradient_checkpointing", "none"),
+        in_backward=_in_backward(workload, optimizer, optimizer_row, method),
+        tokens=lengths.tokens // sharding.context,
+        scored_tokens=lengths.scored // sharding.context,
+        seq_len=lengths.seq_len,
+        batch=lengths.batch,
+        checkpointing=_checkpointing(fill, quantization, adapter),
         attention=fill.get("attention", "sdpa", note=False),
         fused_ce=bool(fill.get("fused_ce", False)),
-        chunked_ce=bool(row.get("chunked_ce")),
         held=bool(fill.get("logits_held_through_backward", False, note=False)),
+        head_quantized=quantization != "none"
+        and bool(fill.get("lm_head_quantized", False, note=False)),
+        keeps_inputs=bool(fill.get("keeps_quantized_inputs", False, note=False)),
         kept_grads=_kept_grads(workload, method),
-        masked=bool(workload.padding_mask),
+        masked=_masked(workload, row),
         compiled=bool(workload.torch_compile),
         framework=framework,
         framework_row=row,
         sharding=sharding,
         assumed=tuple(fill.assumed),
         asked=workload,
-    )  # fmt: skip
+    )
+
+
+def _framework(given: str | None) -> str:
+    if given is None:
+        return "common recipe"
+    return row_name("frameworks", given) or "plain loop"
 
 
 def _method(fill: _Filler) -> str:
@@ -171,13 +174,9 @@ def _method(fill: _Filler) -> str:
     return "full"
 
 
-def _adapter_width(fill: _Filler, adapter: bool) -> int:
-    return 2 if adapter and fill.get("adapter_dtype", "fp32", note=False) == "16-bit" else 4
-
-
 def _quantization(fill: _Filler, method: str) -> str:
     given = fill.workload.quantization
-    if given is not None:
+    if given is not None and not (given == "none" and method == "qlora"):
         return given
     if method == "qlora":
         fill.assumed.append(("quantization", "nf4"))
@@ -185,45 +184,54 @@ def _quantization(fill: _Filler, method: str) -> str:
     return "none"
 
 
-def _autocast(fill: _Filler, precision: str, sharding: Sharding, quantized: bool) -> bool:
+def _autocast(fill: _Filler, precision: str, sharding: Sharding) -> bool:
     if fill.workload.autocast is not None:
         return fill.workload.autocast
-    if sharding.kind in ("zero3", "zero2", "zero1", "fsdp", "megatron") and not quantized:
+    if sharding.kind in _SHARDED or precision == "fp32":
         return False
-    if precision in _MIXED:
-        return True
-    if precision == "fp32":
-        return False
-    return bool(fill.row.get("autocast", False))
+    return precision in _MIXED or bool(fill.row.get("autocast", False))
 
 
 def _widths(
-    workload: TrainingWorkload, precision: str, adapter: bool, quantized: bool, sharding: Sharding
+    workload: TrainingWorkload, precision: str, quantized: bool, sharding: Sharding
 ) -> tuple[int, int]:
     """Bytes of the stored trained weight and of the weight that computes."""
-    if precision == "fp32":
+    if precision == "fp32" or (workload.weights_dtype == "fp32" and precision in _MIXED):
         return 4, 4
     if precision in _MIXED:
-        if workload.weights_dtype == "fp32":
-            return 4, 4
-        if sharding.kind in ("zero1", "zero2", "zero3", "fsdp", "megatron"):
-            return 4, 2
-        if quantized:
-            return 4, 2
-        return 4, 4
+        return 4, 2 if sharding.kind in _SHARDED or quantized else 4
     return 2, 2
 
 
-def _optimizer_word(text: str) -> str:
-    return text.replace("per-layer", "").strip()
+def _adapter_width(fill: _Filler, adapter: bool, sharding: Sharding) -> int:
+    """Bytes of an adapter weight as it computes; sharding engines cast the module to 16 bit."""
+    if not adapter or sharding.kind in _SHARDED:
+        return 2
+    return 2 if fill.get("adapter_dtype", "fp32", note=False) == "16-bit" else 4
 
 
-def _targets(fill: _Filler) -> frozenset[str]:
-    given = fill.get("lora_targets", "all-linear")
+def _in_backward(workload: TrainingWorkload, optimizer: str, row: Row, method: str) -> bool:
+    said = bool(workload.optimizer_in_backward) or "per-layer" in optimizer
+    return said or bool(row.get("in_backward")) or method == "lomo"
+
+
+@lru_cache(maxsize=512)
+def target_roles(given: tuple[str, ...] | str) -> tuple[frozenset[str], bool]:
+    """Roles of the linears that LoRA targets name, and whether a fused attention matrix is one.
+
+    Raises:
+        BadQuantityError: If a name is no linear that is known.
+    """
     names = [given] if isinstance(given, str) else list(given)
-    if "mlp" in names:
-        names += ["gate_proj", "up_proj", "down_proj"]
-    return frozenset(names)
+    roles: set[str] = set()
+    fused = False
+    for name in names:
+        found = find_row("targets", name, field="lora_targets")["roles"]
+        roles |= set(found)
+        fused = fused or "qkv" in found
+    if "w2" in names and "c_proj" in names:
+        roles |= {"up"}
+    return frozenset(roles), fused
 
 
 def _double_quant(fill: _Filler, quantization: str) -> bool:
@@ -232,10 +240,18 @@ def _double_quant(fill: _Filler, quantization: str) -> bool:
     return bool(fill.get("double_quant", True))
 
 
-def _kbit(fill: _Filler, quantization: str) -> bool:
+def _kbit(fill: _Filler, quantization: str, sharding: Sharding) -> bool:
+    """Whether norms, embeddings and head are fp32; sharded 4-bit training never raises them."""
     if quantization not in ("nf4", "fp4", "int8"):
         return False
+    if sharding.kind in ("fsdp", "zero3") and fill.workload.kbit_prepared is None:
+        return False
     return bool(fill.get("kbit_prepared", True))
+
+
+def _checkpointing(fill: _Filler, quantization: str, adapter: bool) -> str:
+    value: str = fill.get("gradient_checkpointing", "none")
+    return value
 
 
 def _kept_grads(workload: TrainingWorkload, method: str) -> bool:
@@ -244,45 +260,51 @@ def _kept_grads(workload: TrainingWorkload, method: str) -> bool:
     return method == "full" and (workload.gradient_accumulation or 1) > 1
 
 
-_PART = re.compile(r"(fsdp|zero|tp|dp|pp|ep|cp|ddp)-?(\d*)")
+def _masked(workload: TrainingWorkload, row: Row) -> bool:
+    """Whether a mask is materialised: padding, or transformers 4.5x without a cache."""
+    if workload.padding_mask is not None:
+        return workload.padding_mask
+    return bool(row.get("builds_mask")) and workload.attention == "sdpa"
 
 
-def sharding_of(workload: TrainingWorkload, row: Row) -> Sharding:
-    """Reads the parallelism of a run.
+class _Lengths(NamedTuple):
+    tokens: int
+    scored: int
+    seq_len: int
+    batch: int
+
+
+def _lengths(fill: _Filler) -> _Lengths:
+    """Tokens of one step on one card, by objective."""
+    workload = fill.workload
+    batch = fill.get("micro_batch_size", 1)
+    seq_len = _sequence(fill)
+    objective = workload.objective or "sft"
+    sequences = batch * (2 if objective in _PAIRS and not workload.packed else 1)
+    tokens = sequences * seq_len
+    if objective == "grpo" and workload.completion_len:
+        return _Lengths(tokens, sequences * workload.completion_len, seq_len, sequences)
+    if objective in ("contrastive", "rerank", "reward"):
+        return _Lengths(tokens, 0, seq_len, sequences)
+    return _Lengths(tokens, tokens, seq_len, sequences)
+
+
+def _sequence(fill: _Filler) -> int:
+    workload = fill.workload
+    cap: int | None = workload.seq_len
+    if cap is None:
+        return int(fill.get("seq_len", SEQ_LEN))
+    if workload.seq_len_is_cap and not workload.variable_length and not workload.packed:
+        if cap > _LONGEST_SAMPLE:
+            fill.assumed.append(("longest_sample", _LONGEST_SAMPLE))
+        return min(cap, _LONGEST_SAMPLE)
+    return cap
+
+
+def check_known(field: str, given: object, allowed: str) -> None:
+    """Refuses a value.
 
     Raises:
-        BadQuantityError: If the word is not known or the sizes do not multiply to the cards.
+        BadQuantityError: Always.
     """
-    cards = workload.gpu_count or 1
-    text = (
-        workload.parallelism or row.get("parallelism") or ("ddp" if cards > 1 else "none")
-    ).casefold()
-    found = {kind: int(size) if size else 0 for kind, size in _PART.findall(text)}
-    if text not in ("none", "single", "dp") and not found:
-        raise BadQuantityError(
-            field="parallelism", given=workload.parallelism,
-            allowed="none, ddp, zero1, zero2, zero3, fsdp, tpN, ppN, epN, cpN and sums of them",
-        )  # fmt: skip
-    tensor = workload.tensor_parallel_size or found.get("tp") or 1
-    pipeline = workload.pipeline_parallel_size or found.get("pp") or 1
-    expert = workload.expert_parallel_size or found.get("ep") or 1
-    context = workload.context_parallel_size or found.get("cp") or 1
-    data = max(cards // (tensor * pipeline * context), 1)
-    kind = "none"
-    if "zero" in found:
-        kind = f"zero{found['zero'] or 3}"
-    elif "fsdp" in found:
-        kind = "fsdp"
-        data = found["fsdp"] or data
-    elif row.get("megatron") or "tp" in found or "pp" in found or tensor * pipeline > 1:
-        kind = "megatron"
-    elif cards > 1:
-        kind = "ddp"
-    offload = workload.offload or ("both" if workload.cpu_offload else "")
-    return Sharding(
-        kind=kind, data=data, tensor=tensor, pipeline=pipeline, expert=expert, context=context,
-        sequence=bool(workload.sequence_parallel) or (kind == "fsdp" and tensor > 1),
-        offload_optimizer=offload in ("optimizer", "both"),
-        offload_params=offload in ("parameters", "params", "both"),
-        distributed_optimizer=kind == "megatron",
-    )  # fmt: skip
+    raise BadQuantityError(field=field, given=given, allowed=allowed)

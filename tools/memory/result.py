@@ -65,8 +65,10 @@ class MemoryEstimate:
     notes: tuple[str, ...] = ()
     peak_moment: str = ""
     """Where the peak stands: forward, loss, backward, optimizer_step, load, prefill, decode."""
-    spread: Interval = field(default=Interval(0, 0))
-    """Relative bounds of the process figure, in parts per million."""
+    pool_bytes: int | None = None
+    """Memory that a server takes whatever it needs (vLLM, SGLang); None without a pool."""
+    situation: str = ""
+    """Key of data/uncertainty.json: what the width of the interval depends on."""
     swing: Callable[[], tuple[Swing, ...]] = field(default=tuple, repr=False, compare=False)
     scope: Literal["per_gpu"] = "per_gpu"
 
@@ -82,6 +84,12 @@ class MemoryEstimate:
         from tools.memory.uncertainty import interval
 
         return interval(self, counter)
+
+    def interval_for(self, counter: str) -> Interval:
+        """Bounds around any counter of a measured row, weights and kv_cache among them."""
+        from tools.memory.uncertainty import interval_for
+
+        return interval_for(self, counter)
 
     @cached_property
     def low_bytes(self) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tools.memory.layers.ops import is_adapted
+from tools.memory.parallel import Whole, shares_of
 from tools.memory.params import ParamGroups, layer_linears, param_groups
 from tools.memory.resolve import TrainRun
 from tools.memory.tables import find_row
@@ -24,6 +26,10 @@ class States(NamedTuple):
     """Masters, buffers and copies that sharding or an objective keeps resident."""
     gradients: float
     """All gradients together at the end of backward."""
+    gradient_share: float
+    """Part of each produced gradient that stays on the card until the step."""
+    gathered: float
+    """Alive during forward and backward only: gathered units, buckets."""
     step_workspace: float
     trained: float
     """Parameters that train (over all cards)."""
@@ -41,9 +47,8 @@ def adapter_params(run: TrainRun) -> int:
     """Parameters of the run's adapters."""
     total = 0.0
     targets, rank = run.targets, run.rank
-    every = "all-linear" in targets
-    for linear, count in layer_linears(run.spec):
-        if linear.name in targets or (every and linear.quantizable):
+    for linear, count in layer_linears(run.spec, run.code):
+        if is_adapted(linear.name, targets):
             total += count * rank * (linear.size_in + linear.size_out)
             if run.method == "dora":
                 total += count * linear.size_out
@@ -65,34 +70,100 @@ def weights_bytes(run: TrainRun, groups: ParamGroups) -> float:
     """Base weights on one card that holds all of them."""
     if run.quantization == "none":
         return float(groups.total) * run.weight_width
-    rest = groups.total - groups.linear - groups.experts
+    packed = groups.linear + groups.experts
+    if run.head_quantized:
+        packed += groups.head
     rest_width = 4 if run.kbit_prepared else 2
-    return quantized_bytes(groups.linear + groups.experts, run) + rest * rest_width
+    return quantized_bytes(packed, run) + (groups.total - packed) * rest_width
 
 
 def states_of(run: TrainRun) -> States:
-    """Resident bytes of a run on one card without sharding; sharded runs go through parallel."""
+    """Resident bytes of a run on one card."""
     groups = param_groups(run.spec)
-    base = weights_bytes(run, groups)
-    if run.adapter:
-        trained = float(adapter_params(run))
-        adapters = trained * run.adapter_width
-        width = run.adapter_width
-    else:
-        trained, adapters, width = float(groups.total), 0.0, run.master_width
-    states = optimizer_bytes(run, trained, width, groups)
-    gradients = trained * width
-    return States(
-        weights=base,
-        adapters=adapters,
-        optimizer=states,
-        extras=0.0,
-        gradients=gradients,
-        step_workspace=_step_workspace(run, gradients, groups),
+    trained = float(_trained(run, groups))
+    width = _state_width(run)
+    whole = Whole(
+        weights=weights_bytes(run, groups),
         trained=trained,
-        inputs=float(run.tokens * _ROW_TOKENS),
-        host=0.0,
+        adapter=run.adapter,
+        optimizer=optimizer_bytes(run, trained, width, groups),
+        step_workspace=_step_workspace(run, trained * width, groups),
     )
+    share = shares_of(run, whole, groups)
+    gradients, part = share.gradients, share.gradient_share
+    if run.in_backward and not run.adapter:
+        gradients, part = float(groups.largest_tensor * run.master_width), 0.0
+    saved = _saved_modules(run, groups)
+    return States(
+        weights=share.weights,
+        adapters=share.adapters + saved * 2,
+        optimizer=share.optimizer + saved * 4,
+        extras=share.extras + saved * 2 + other_models_bytes(run, groups),
+        gradients=gradients,
+        gradient_share=part,
+        gathered=share.gathered,
+        step_workspace=0.0 if run.in_backward else share.step_workspace,
+        trained=trained + saved,
+        inputs=float(run.tokens * _ROW_TOKENS),
+        host=share.host,
+    )
+
+
+def _trained(run: TrainRun, groups: ParamGroups) -> float:
+    """Parameters that train, saved modules not counted."""
+    if run.adapter:
+        return adapter_params(run)
+    if run.method in ("freeze", "badam"):
+        layers = run.asked.trainable_layers or (1 if run.method == "badam" else 2)
+        return min(groups.total, groups.per_layer * layers + groups.head)
+    return groups.total
+
+
+def _saved_modules(run: TrainRun, groups: ParamGroups) -> float:
+    """Parameters of modules that train as whole copies beside adapters (modules_to_save)."""
+    total = 0
+    for name in run.asked.modules_to_save or ():
+        if name in ("lm_head", "output", "embed_out"):
+            total += groups.head or groups.embedding
+        elif name in ("embed_tokens", "wte", "tok_embeddings", "word_embeddings", "embed_in"):
+            total += groups.embedding
+        elif "norm" in name:
+            total += (run.spec.num_hidden_layers or 0) * 2 * (run.spec.hidden_size or 0)
+    return float(total)
+
+
+def other_models_bytes(run: TrainRun, groups: ParamGroups) -> float:
+    """Frozen or trained models beside the policy: reference, reward, value, teacher."""
+    sharded = run.sharding.data if run.sharding.kind in ("zero3", "fsdp") else 1
+    one = 2.0 * groups.total
+    objective = run.objective
+    copies = 0.0
+    if objective == "ppo":
+        if run.adapter:
+            copies = 2 * one
+        else:
+            value = _value_model(run, groups)
+            return value + (2 * one) / sharded + one
+    elif objective in ("dpo", "kto") or (objective == "grpo" and run.asked.reference_model):
+        keeps = run.asked.reference_model
+        copies = one if keeps or (keeps is None and not run.adapter) else 0.0
+    total = copies / sharded
+    if run.asked.teacher is not None:
+        total += 2.0 * run.asked.teacher.params_total / sharded
+    return total
+
+
+def _value_model(run: TrainRun, groups: ParamGroups) -> float:
+    """A second trained model of the policy's size, with its states, per card."""
+    cards = run.sharding.data if run.sharding.kind in ("zero3", "fsdp") else 1
+    return groups.total * 18.0 / cards
+
+
+def _state_width(run: TrainRun) -> int:
+    """Bytes of the copy that the optimizer works on."""
+    if run.adapter:
+        return 4 if run.sharding.kind.startswith("zero") else run.adapter_width
+    return run.master_width
 
 
 def optimizer_bytes(run: TrainRun, trained: float, width: int, groups: ParamGroups) -> float:
@@ -101,11 +172,29 @@ def optimizer_bytes(run: TrainRun, trained: float, width: int, groups: ParamGrou
     if row.get("paged"):
         return 0.0
     per_param = float(row["state_bytes"][0 if width == 4 else 1])
+    if row.get("galore") or run.method == "galore":
+        return _galore_bytes(run, per_param, groups)
     total = trained * per_param
     if row.get("blockwise"):
         total += trained * (per_param * 4 / _BLOCK)
+        if not run.adapter and run.framework_row.get("embedding_state_32bit"):
+            total += groups.embedding * (8 - per_param)
     if row.get("factored"):
         total += 4 * trained / 1000
+    if "embedding_state_bytes" in row and not run.adapter:
+        other = float(row["embedding_state_bytes"][0 if width == 4 else 1])
+        total += (groups.embedding + groups.head + groups.other) * (other - per_param)
+    return total
+
+
+def _galore_bytes(run: TrainRun, per_param: float, groups: ParamGroups) -> float:
+    """States in the projected space of each matrix, its projector, full states elsewhere."""
+    rank = run.asked.galore_rank or 128
+    total = (groups.embedding + groups.head + groups.other) * per_param
+    for linear, count in layer_linears(run.spec):
+        long, short = max(linear.size_in, linear.size_out), min(linear.size_in, linear.size_out)
+        kept = min(rank, short)
+        total += count * (kept * long * per_param + kept * short * 2)
     return total
 
 

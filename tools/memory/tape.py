@@ -128,8 +128,13 @@ class LayerForm(NamedTuple):
     """Candidates for the most that is alive inside the forward, above the layer's input."""
     backward_peaks: tuple[Size, ...]
     """Candidates for the most that is alive inside the backward, what the layer keeps included."""
+    backward_peaks_shed: tuple[Size, ...]
+    """The same when each parameter's gradient leaves as soon as it is made."""
     inference_peaks: tuple[Size, ...]
     """The same for a forward without gradients."""
+    policy_kept: Size
+    """Kept by the per-operation policy of selective checkpointing: every second matrix product
+    and the attention output, beside the input."""
 
 
 class Tape:
@@ -203,9 +208,20 @@ class Tape:
             cast_cache=self.cast_cache,
             weight_grads=grads,
             forward_peaks=self._forward(source, keep=True),
-            backward_peaks=self._backward(source, out, total, kept),
+            backward_peaks=self._backward(out, total, kept, shed=False),
+            backward_peaks_shed=self._backward(out, total, kept, shed=True),
             inference_peaks=self._forward(source, keep=False),
+            policy_kept=self._policy(source),
         )
+
+    def _policy(self, source: Tensor) -> Size:
+        total = source.storage.size
+        for node in self.nodes:
+            if node.name in ("linear", "linear4", "experts_up", "experts_down"):
+                total = total.plus(node.out.size.times(0.5))
+            elif node.name in ("sdpa", "logsumexp"):
+                total = total.plus(node.out.size)
+        return total
 
     def _forward(self, source: Tensor, *, keep: bool) -> tuple[Size, ...]:
         """Live bytes above the layer's input, at each operation."""
@@ -225,7 +241,7 @@ class Tape:
         return peaks.best
 
     def _backward(
-        self, source: Tensor, out: Tensor, kept_total: Size, kept: dict[int, Storage]
+        self, out: Tensor, kept_total: Size, kept: dict[int, Storage], *, shed: bool
     ) -> tuple[Size, ...]:
         """Live bytes at each step back, from what the layer keeps and its output gradient."""
         remaining = {key: storage.saves for key, storage in kept.items()}
@@ -248,6 +264,8 @@ class Tape:
                 made = made.plus(tensor.size)
             live = live.plus(made).plus(node.kept_grads)
             peaks.add(live.plus(node.work_back))
+            if shed:
+                live = live.minus(node.kept_grads)
             if not node.passes:
                 live = live.minus(grad)
             for storage in node.saved:

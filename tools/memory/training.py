@@ -12,9 +12,11 @@ from typing import NamedTuple
 from tools.memory.layers.decoder import BuiltLayer, build_layer, build_tail
 from tools.memory.layers.ops import Mode
 from tools.memory.layers.plan import family_row, layer_kinds
+from tools.memory.logits import loss_path
 from tools.memory.params import param_groups
 from tools.memory.resolve import TrainRun
 from tools.memory.states import States, states_of
+from tools.memory.tape import LayerForm, Size
 from tools.models import ModelSpec
 
 
@@ -38,6 +40,8 @@ class Peak(NamedTuple):
 
     states: States
     moment: Moment
+    loss: float
+    """Bytes of the loss moments' largest, states not counted."""
 
     @property
     def total(self) -> float:
@@ -71,25 +75,28 @@ def layer_mode(run: TrainRun) -> Mode:
         autocast=run.autocast,
         trains=not run.adapter,
         quantized=quantized,
-        keeps_quantized_inputs=bool(run.asked.keeps_quantized_inputs),
+        keeps_quantized_inputs=run.keeps_inputs,
         targets=run.targets,
         rank=run.rank,
         adapter_width=run.adapter_width,
         adapter_casts=run.adapter_width == 4,
         dropout=run.dropout,
         dora=run.method == "dora",
-        attention="eager" if run.attention == "eager" else "fused",
+        attention=run.attention if run.attention in ("eager", "flash") else "fused",
         masked=run.masked,
         kv_expanded=bool(run.asked.gqa_kv_expanded),
-        fused_norms=run.compiled,
+        fused_norms=run.compiled or bool(run.framework_row.get("megatron")),
         cuda=run.asked.torch_build != "cpu",
     )
 
 
 @lru_cache(maxsize=2048)
-def _stack(spec_id: int, mode: Mode, split: int, expert_split: int, frozen_start: bool) -> Stack:
+def _stack(
+    spec_id: int, mode: Mode, split: int, expert_split: int, frozen_start: bool, code: str,
+    sequence: bool,
+) -> Stack:  # fmt: skip
     spec = _SPECS[spec_id]
-    kinds = layer_kinds(spec, split, expert_split)
+    kinds = layer_kinds(spec, split, expert_split, code, sequence)
     row = family_row(spec)
     tail_mode = mode._replace(
         quantized=False,
@@ -117,7 +124,15 @@ def stack_of(run: TrainRun) -> Stack:
     _SPECS.setdefault(key, run.spec)
     frozen_start = run.adapter and run.checkpointing == "none"
     sharding = run.sharding
-    return _stack(key, layer_mode(run), sharding.tensor, sharding.expert, frozen_start)
+    return _stack(
+        key,
+        layer_mode(run),
+        sharding.tensor,
+        sharding.expert,
+        frozen_start,
+        run.code,
+        sharding.sequence,
+    )
 
 
 def training_peak(run: TrainRun) -> Peak:
@@ -125,137 +140,181 @@ def training_peak(run: TrainRun) -> Peak:
     stack = stack_of(run)
     states = states_of(run)
     moments = _moments(run, stack, states)
-    return Peak(states, max(moments, key=lambda moment: moment.total))
+    loss = max((m.total for m in moments if m.name.startswith("loss")), default=0.0)
+    return Peak(states, max(moments, key=lambda moment: moment.total), loss)
 
 
-class _Sums(NamedTuple):
-    """Running sums over the layers."""
+class _Frame(NamedTuple):
+    """One pipeline stage of a run, as numbers."""
 
+    run: TrainRun
+    stack: Stack
+    states: States
+    tokens: float
+    keys: float
+    order: tuple[int, ...]
+    """Kinds of the stage's layers, from below."""
+    flights: int
+    """Micro batches whose kept tensors wait on this stage at a time."""
     kept: list[float]
-    """kept[i] = bytes that the first i layers keep."""
+    """kept[i] = bytes that the first i layers keep (all flights)."""
     grads: list[float]
-    """grads[i] = gradient bytes of the layers from i up."""
+    """grads[i] = gradient bytes that stay, of the layers from i up."""
     casts: float
-    """16-bit copies of trained fp32 weights over all layers."""
+    """16-bit copies of trained fp32 weights that live until the end of the forward only."""
+    before: float
+    """Gradients that are there from the steps before."""
+    has_head: bool
 
 
-def _sums(stack: Stack, tokens: float, keys: float, *, checkpointed: bool) -> _Sums:
-    kept_of, grads_of, casts_of = [], [], []
-    for built in stack.built:
-        form = built.form
-        kept_of.append(
-            form.boundary.at(tokens, keys) if checkpointed else form.kept.at(tokens, keys)
-        )
-        grads_of.append(form.weight_grads[0])
-        casts_of.append(form.cast_cache[0])
+def _frames(run: TrainRun, stack: Stack, states: States) -> list[_Frame]:
+    """First and last pipeline stage; without pipelining they are one."""
+    stages = run.sharding.pipeline
+    order = stack.order
+    if stages == 1:
+        return [_frame(run, stack, states, order, 1, has_head=True)]
+    size = -(-len(order) // stages)
+    return [
+        _frame(run, stack, states, order[:size], stages, has_head=False),
+        _frame(run, stack, states, order[len(order) - size :], 1, has_head=True),
+    ]
+
+
+def _kept_form(run: TrainRun, form: LayerForm) -> Size:
+    if run.checkpointing == "full":
+        return form.boundary
+    if run.checkpointing == "selective" and not run.framework_row.get("megatron"):
+        return form.policy_kept
+    return form.kept.plus(form.cast_cache)
+
+
+def _frame(
+    run: TrainRun, stack: Stack, states: States, order: tuple[int, ...], flights: int, *,
+    has_head: bool,
+) -> _Frame:  # fmt: skip
+    tokens, keys = float(run.tokens), float(run.seq_len)
+    kept_of = [_kept_form(run, built.form).at(tokens, keys) * flights for built in stack.built]
+    share = 0.0 if run.kept_grads else states.gradient_share
+    grads_of = [built.form.weight_grads[0] * share for built in stack.built]
     kept, total = [0.0], 0.0
-    for kind in stack.order:
-        total += kept_of[kind] + (0.0 if checkpointed else casts_of[kind])
+    for kind in order:
+        total += kept_of[kind]
         kept.append(total)
     grads, total = [0.0], 0.0
-    for kind in reversed(stack.order):
+    for kind in reversed(order):
         total += grads_of[kind]
         grads.append(total)
     grads.reverse()
-    return _Sums(kept, grads, sum(casts_of[kind] for kind in stack.order) if checkpointed else 0.0)
+    casts = 0.0
+    if run.checkpointing == "full":
+        casts = sum(stack.built[kind].form.cast_cache[0] for kind in order)
+        if run.asked.activation_offload and len(order) > 2:
+            two = kept[1] + kept[2] - kept[1]
+            kept = [min(value, two) for value in kept]
+    before = states.gradients if run.kept_grads else 0.0
+    return _Frame(
+        run, stack, states, tokens, keys, order, flights, kept, grads, casts, before, has_head
+    )
 
 
 def _moments(run: TrainRun, stack: Stack, states: States) -> list[Moment]:
-    tokens, keys = float(run.tokens), float(run.seq_len)
-    checkpointed = run.checkpointing == "full"
-    sums = _sums(stack, tokens, keys, checkpointed=checkpointed)
-    groups = param_groups(run.spec)
-    tail = stack.tail.form
-    vocab = (run.spec.vocab_size or 0) / run.sharding.tensor
-    logits = vocab * tokens
-    width = 2 if run.autocast or stack.head_width == 2 else 4
-    hold = width if run.held else 0
-    before = states.gradients if run.kept_grads else 0.0
-    layers_kept = sums.kept[-1]
-    tail_kept = tail.kept.at(tokens, keys)
-    tail_cast = tail.cast_cache[0]
-    kept = layers_kept + tail_kept
-    up = 0 if width == 4 else 4
-    head_grad = tail.weight_grads[0] if not run.kept_grads else 0.0
-    head_work = _head_work(run, stack, groups.embedding)
-    moments = [
-        Moment("loss", before, kept + sums.casts + tail_cast, (width + up + 4) * logits, 0.0),
-        Moment("loss_backward", before, kept + tail_cast, (12 + hold) * logits, 0.0),
-        Moment(
-            "head_backward",
-            before + head_grad,
-            kept + tail_cast,
-            (width + hold) * logits,
-            head_work,
-        ),
-    ]
-    held = hold * logits
-    moments += _layer_moments(run, stack, sums, before, head_grad, held, tokens, keys)
-    moments += _last_moments(run, states, groups.embedding, before, held, tokens)
+    moments: list[Moment] = []
+    for frame in _frames(run, stack, states):
+        held = head_grad = 0.0
+        if frame.has_head:
+            loss, held, head_grad = _loss_moments(frame)
+            moments += loss
+        moments += _layer_moments(frame, head_grad, held)
+        moments += _last_moments(frame, held)
     return moments
 
 
-def _head_work(run: TrainRun, stack: Stack, head: int) -> float:
+def _loss_moments(frame: _Frame) -> tuple[list[Moment], float, float]:
+    """The loss, its backward and the head's; also the held logits and the head's gradient."""
+    run, stack, states = frame.run, frame.stack, frame.states
+    tail = stack.tail.form
+    split = run.sharding.tensor
+    vocab = (run.spec.vocab_size or 0) / split
+    width = 2 if run.autocast or stack.head_width == 2 else 4
+    scored = float(run.scored_tokens)
+    path = loss_path(run, width=width, vocab=vocab, tokens=scored)
+    logits = vocab * scored
+    tail_tokens = scored if scored else frame.tokens
+    tail_cast = tail.cast_cache[0]
+    kept = frame.kept[-1] + tail.kept.at(tail_tokens, frame.keys)
+    share = 0.0 if run.kept_grads else states.gradient_share
+    tied = bool(run.spec.tie_word_embeddings)
+    if run.in_backward and tied:
+        share = 1.0
+    head_grad = tail.weight_grads[0] * share
+    early = head_grad if path.early_head_grad else 0.0
+    live, before = states.gathered, frame.before
+    once = tail.weight_grads[0] if share == 0.0 and not run.adapter else 0.0
+    work = _head_work(run, stack) + live + once
+    if run.head_quantized:
+        live += 6.0 * param_groups(run.spec).embedding
+    moments = [
+        Moment("loss", before + early, kept + frame.casts + tail_cast, path.forward * logits + path.extra, live),
+        Moment("loss_backward", before + early, kept + tail_cast, path.backward * logits, live),
+        Moment("head_backward", before + head_grad, kept + tail_cast, path.head * logits, work),
+    ]  # fmt: skip
+    return moments, path.held * logits, head_grad
+
+
+def _head_work(run: TrainRun, stack: Stack) -> float:
     """The 16-bit gradient of an fp32 head before it is cast up."""
     if run.autocast and stack.head_width == 4 and not run.adapter:
-        return 2.0 * head / run.sharding.tensor
+        return 2.0 * param_groups(run.spec).embedding / run.sharding.tensor
     return 0.0
 
 
-def _layer_moments(
-    run: TrainRun, stack: Stack, sums: _Sums, before: float, head_grad: float, held: float,
-    tokens: float, keys: float,
-) -> list[Moment]:  # fmt: skip
+def _layer_moments(frame: _Frame, head_grad: float, held: float) -> list[Moment]:
+    run, states, order = frame.run, frame.states, frame.order
+    tokens, keys = frame.tokens, frame.keys
+    recomputes = run.checkpointing != "none" and not (
+        run.checkpointing == "selective" and run.framework_row.get("megatron")
+    )
+    sheds = run.kept_grads or states.gradient_share < 1.0
+    live = states.gathered
     moments = []
-    order = stack.order
-    checkpointed = run.checkpointing == "full"
-    for kind, built in enumerate(stack.built):
+    for kind, built in enumerate(frame.stack.built):
         if kind not in order:
             continue
         form = built.form
-        inside = max(size.at(tokens, keys) for size in form.backward_peaks)
+        peaks = form.backward_peaks_shed if sheds else form.backward_peaks
+        inside = max(size.at(tokens, keys) for size in peaks)
         forward = max(size.at(tokens, keys) for size in form.forward_peaks)
         casts = form.cast_cache[0]
-        gradient_out = form.boundary.at(tokens, keys)
+        own = _kept_form(run, form).at(tokens, keys)
         first, last = order.index(kind), len(order) - 1 - order[::-1].index(kind)
         for index in {first, last}:
-            if checkpointed:
-                kept = sums.kept[index + 1] + casts
-                inside_now = max(inside, forward + gradient_out)
+            if recomputes:
+                kept = frame.kept[index + 1] + casts
+                working = max(inside, forward + form.boundary.at(tokens, keys))
             else:
-                kept = sums.kept[index + 1] - form.kept.at(tokens, keys)
-                inside_now = inside
-            later = 0.0 if run.kept_grads else head_grad + sums.grads[index + 1]
-            moments.append(Moment("layer_backward", before + later, kept + inside_now, held, 0.0))
-            moments.append(
-                Moment(
-                    "layer_forward",
-                    before,
-                    sums.kept[index] + forward + casts + sums.casts,
-                    0.0,
-                    0.0,
-                )
-            )
+                kept = frame.kept[index + 1] - own + casts
+                working = inside
+            gradients = frame.before + head_grad + frame.grads[index + 1]
+            ahead = frame.kept[index] + forward + casts + frame.casts
+            moments.append(Moment("layer_backward", gradients, kept + working, held, live))
+            moments.append(Moment("layer_forward", frame.before, ahead, 0.0, live))
     return moments
 
 
-def _last_moments(
-    run: TrainRun, states: States, embedding: int, before: float, held: float, tokens: float
-) -> list[Moment]:
+def _last_moments(frame: _Frame, held: float) -> list[Moment]:
     """End of backward (embedding gradients) and the optimizer step."""
+    run, states = frame.run, frame.states
     gradients = states.gradients
-    moments = []
+    moments = [Moment("optimizer_step", gradients, 0.0, held, states.step_workspace)]
+    if run.adapter or states.gradient_share < 1.0:
+        return moments
     spec = run.spec
-    width = run.master_width if run.sharding.kind == "none" else 2
-    if not run.adapter and run.sharding.kind in ("none", "ddp"):
-        table = embedding * width
-        tied = bool(spec.tie_word_embeddings) and not spec.no_lm_head
-        extra = 0.0
-        if tied:
-            extra = float(table) if run.autocast and run.master_width == 4 else 2.0 * table
-        stream = tokens * (spec.hidden_size or 0) * (4 if run.weight_width == 4 else 2)
-        if run.kept_grads:
-            extra = float(table)
-        moments.append(Moment("embedding_backward", gradients, stream, held, extra))
-    moments.append(Moment("optimizer_step", gradients, 0.0, held, states.step_workspace))
+    table = float(param_groups(spec).embedding * run.master_width)
+    extra = 0.0
+    if run.kept_grads:
+        extra = table
+    elif spec.tie_word_embeddings and not spec.no_lm_head:
+        extra = table if run.autocast and run.master_width == 4 else 2 * table
+    stream = frame.tokens * (spec.hidden_size or 0) * (4 if run.weight_width == 4 else 2)
+    moments.append(Moment("embedding_backward", gradients, stream, held, extra))
     return moments

@@ -16,3 +16,19 @@ def interval(estimate: MemoryEstimate, counter: Counter) -> Interval:
     value = getattr(estimate, f"{counter}_bytes")
     low, high = (_OPEN if estimate.assumed else _KNOWN)[counter]
     return Interval(math.floor(value * low), math.ceil(value * high))
+
+
+def interval_for(estimate: MemoryEstimate, counter: str) -> Interval:
+    """Bounds for the counter that a measured row names."""
+    if counter in ("weights", "kv_cache"):
+        value = getattr(estimate, f"{counter}_bytes")
+        return Interval(math.floor(value * 0.97), math.ceil(value * 1.04))
+    if counter == "allocated":
+        return interval(estimate, "allocated")
+    if counter == "reserved":
+        return interval(estimate, "reserved")
+    if counter == "process":
+        return interval(estimate, "process")
+    return Interval(
+        interval(estimate, "allocated").low_bytes, interval(estimate, "process").high_bytes
+    )

@@ -189,6 +189,8 @@ class InferenceWorkload(_Workload):
     enforce_eager: bool | None = None
     kv_tokens: int | None = None
     """Tokens that a logged cache holds; takes the place of batch x context."""
+    includes_context: bool | None = None
+    """The allocated figure asked for was read with the CUDA context in it."""
     draft_model: ModelSpec | None = None
     served_loras: int | None = None
     served_lora_rank: int | None = None

@@ -27,14 +27,14 @@ def attention(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
     if gate is not None:
         sigmoid = net.relu(gate)
         out = net.mul(out, sigmoid)
-    return net.linear(out, plan.name("o"), plan.q, plan.hidden, bias=plan.o_bias)
+    return net.linear(out, "o", plan.q, plan.hidden, bias=plan.o_bias, rows=plan.stream)
 
 
 def _projections(net: Net, x: Tensor, plan: LayerPlan) -> tuple[Tensor, Tensor, Tensor]:
     width_q = plan.q * (2 if plan.output_gate else 1)
     if plan.fused_qkv:
         total = width_q + 2 * plan.kv
-        fused = net.linear(x, plan.name("qkv"), plan.hidden, total, bias=plan.qkv_bias)
+        fused = net.linear(x, "qkv", plan.hidden, total, bias=plan.qkv_bias)
         if plan.qkv_clamp:
             fused = net.silu(fused)
         query = net.part(fused, width_q)
@@ -42,11 +42,11 @@ def _projections(net: Net, x: Tensor, plan: LayerPlan) -> tuple[Tensor, Tensor, 
         if plan.kv_copied:
             key, value = net.new("index", key, plan.kv), net.new("index", value, plan.kv)
         return query, key, value
-    query = net.linear(x, plan.name("q"), plan.hidden, width_q, bias=plan.qkv_bias)
+    query = net.linear(x, "q", plan.hidden, width_q, bias=plan.qkv_bias)
     if plan.scaled_query:
         query = net.scale(query)
-    key = net.linear(x, plan.name("k"), plan.hidden, plan.kv, bias=plan.qkv_bias)
-    value = net.linear(x, plan.name("v"), plan.hidden, plan.kv, bias=plan.qkv_bias)
+    key = net.linear(x, "k", plan.hidden, plan.kv, bias=plan.qkv_bias)
+    value = net.linear(x, "v", plan.hidden, plan.kv, bias=plan.qkv_bias)
     return query, key, value
 
 
@@ -70,7 +70,7 @@ def scores(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
     kind = mode.attention
     if kind != "eager" and plan.needs_eager:
         kind = "eager"
-    if net.mode.autocast:
+    if net.mode.autocast or kind == "flash":
         query, key, value = net.cast(query, 2), net.cast(key, 2), net.cast(value, 2)
     grouped = plan.heads != plan.kv_heads
     unfused = plan.unfused_sdpa or (grouped and query.width == 4 and not mode.masked)
@@ -140,16 +140,16 @@ def _mla(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
     rope, nope, val = dims.qk_rope_head_dim, dims.qk_nope_head_dim, dims.v_head_dim
     heads = plan.heads
     if dims.q_lora_rank is None:
-        query = net.linear(x, "q_proj", plan.hidden, heads * (nope + rope))
+        query = net.linear(x, "q_b", plan.hidden, heads * (nope + rope))
     else:
-        low = net.linear(x, "q_a_proj", plan.hidden, dims.q_lora_rank)
+        low = net.linear(x, "q_a", plan.hidden, dims.q_lora_rank)
         low = net.norm(low, plan.norm)
-        query = net.linear(low, "q_b_proj", dims.q_lora_rank, heads * (nope + rope))
-    latent = net.linear(x, "kv_a_proj_with_mqa", plan.hidden, dims.kv_lora_rank + rope)
+        query = net.linear(low, "q_b", dims.q_lora_rank, heads * (nope + rope))
+    latent = net.linear(x, "kv_a", plan.hidden, dims.kv_lora_rank + rope)
     compressed = net.part(latent, dims.kv_lora_rank)
     key_rope = net.part(latent, rope)
     normed = net.norm(compressed, plan.norm)
-    expanded = net.linear(normed, "kv_b_proj", dims.kv_lora_rank, heads * (nope + val))
+    expanded = net.linear(normed, "kv_b", dims.kv_lora_rank, heads * (nope + val))
     key_nope, value = net.part(expanded, heads * nope), net.part(expanded, heads * val)
     query_rope = _rotary(net, net.part(query, heads * rope), plan)
     key_rope = _rotary(net, key_rope, plan)
@@ -158,7 +158,7 @@ def _mla(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
     query = net.tape.op("cat", [query_nope, query_rope], whole, query.width)
     key = net.tape.op("cat", [key_nope, key_rope], whole, key_nope.width)
     out = scores(net, query, key, value, plan)
-    return net.linear(out, "o_proj", heads * val, plan.hidden)
+    return net.linear(out, "o", heads * val, plan.hidden, rows=plan.stream)
 
 
 def _linear_attention(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
@@ -186,28 +186,32 @@ def _linear_attention(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
     out = net.tape.op("delta", [inner], per_token(value_dim), 4)
     out = net.norm(net.cast(out, x.width), plan.norm, groups=heads)
     out = net.mul(out, net.silu(gate))
-    return net.linear(out, "out_proj", value_dim, plan.hidden)
+    return net.linear(out, "out_proj", value_dim, plan.hidden, rows=plan.stream)
 
 
-def mlp(net: Net, x: Tensor, plan: LayerPlan, width: float, *, prefix: str = "") -> Tensor:
+def mlp(net: Net, x: Tensor, plan: LayerPlan, width: float) -> Tensor:
     """Feed-forward block of `width`, gated or plain."""
     if not plan.gated:
-        up = net.linear(x, prefix + plan.name("up"), plan.hidden, width, bias=plan.mlp_bias)
+        up = net.linear(x, "up", plan.hidden, width, bias=plan.mlp_bias)
         act = net.activation(up, plan.activation)
-        return net.linear(act, prefix + plan.name("down"), width, plan.hidden, bias=plan.mlp_bias)
+        if plan.keeps_product:
+            net.keep(act)
+        return net.linear(act, "down", width, plan.hidden, bias=plan.mlp_bias, rows=plan.stream)
     if plan.fused_gate_up:
-        fused = net.linear(x, plan.name("gate_up"), plan.hidden, 2 * width, bias=plan.mlp_bias)
+        fused = net.linear(x, "gate_up", plan.hidden, 2 * width, bias=plan.mlp_bias)
         gate, up = net.part(fused, width), net.part(fused, width)
         product = net.mul(up, net.activation(gate, plan.activation))
         net.tape.touch(x)
         net.tape.touch(fused)
-        return net.linear(product, plan.name("down"), width, plan.hidden, bias=plan.mlp_bias)
-    gate = net.linear(x, prefix + plan.name("gate"), plan.hidden, width, bias=plan.mlp_bias)
+        return net.linear(product, "down", width, plan.hidden, bias=plan.mlp_bias, rows=plan.stream)
+    gate = net.linear(x, "gate", plan.hidden, width, bias=plan.mlp_bias)
     act = net.activation(gate, plan.activation)
-    up = net.linear(x, prefix + plan.name("up"), plan.hidden, width, bias=plan.mlp_bias)
+    up = net.linear(x, "up", plan.hidden, width, bias=plan.mlp_bias)
     product = net.mul(act, up)
     net.tape.touch(x)
-    return net.linear(product, prefix + plan.name("down"), width, plan.hidden, bias=plan.mlp_bias)
+    if plan.keeps_product:
+        net.keep(product)
+    return net.linear(product, "down", width, plan.hidden, bias=plan.mlp_bias, rows=plan.stream)
 
 
 def experts(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
@@ -276,7 +280,7 @@ def _routed(net: Net, x: Tensor, weights: Tensor, plan: LayerPlan) -> Tensor:
     weighted = tape.op(
         "unpermute", [weighted], weighted.elements, weighted.width, saved=[order.storage]
     )
-    out = tape.op("sum", [weighted], per_token(plan.hidden), weighted.width)
+    out = tape.op("sum", [weighted], per_token(plan.stream), weighted.width)
     return net.cast(out, x.width)
 
 

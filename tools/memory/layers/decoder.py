@@ -25,7 +25,7 @@ def build_layer(plan: LayerPlan, mode: Mode, *, input_grad: bool = True) -> Buil
     `input_grad`: False for the first layer of a model whose embedding is frozen.
     """
     net = Net(mode)
-    x = net.tape.source(per_token(plan.hidden), mode.stream_width, grad_needed=input_grad)
+    x = net.tape.source(per_token(plan.stream), mode.stream_width, grad_needed=input_grad)
     out = _layer(net, x, plan)
     return BuiltLayer(net.tape.form(x, out), tuple(net.linears))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tools.memory.tape import Tape, Tensor, fixed, per_token
+from tools.memory.tape import Size, Tape, Tensor, fixed, per_token
 
 
 class Mode(NamedTuple):
@@ -58,6 +58,23 @@ class Linear(NamedTuple):
     def params(self) -> float:
         """Elements of the matrix without its bias."""
         return self.size_in * self.size_out
+
+
+_MEMBERS = {"qkv": {"q", "k", "v"}, "gate_up": {"gate", "up"}}
+_PARTS = {"q": "qkv", "k": "qkv", "v": "qkv", "q_b": "q", "gate": "gate_up", "up": "gate_up"}
+_NEVER = frozenset({"router", "lm_head"})
+
+
+def is_adapted(role: str, targets: frozenset[str]) -> bool:
+    """Whether targets (roles) put an adapter on a linear of this role.
+
+    A target that names a part of a fused matrix adapts the whole matrix, and the other way round.
+    """
+    if not targets:
+        return False
+    if role in targets or ("all-linear" in targets and role not in _NEVER):
+        return True
+    return bool(_MEMBERS.get(role, set()) & targets) or _PARTS.get(role) in targets
 
 
 class Net:
@@ -200,28 +217,27 @@ class Net:
 
     # ---------------------------------------------------------------- linears
 
-    def adapted(self, name: str) -> bool:
+    def adapted(self, role: str) -> bool:
         """Whether a LoRA adapter sits on this linear."""
-        targets = self.mode.targets
-        return name in targets or ("all-linear" in targets and name != "router")
+        return is_adapted(role, self.mode.targets)
 
     def linear(
         self, x: Tensor, name: str, size_in: float, size_out: float, *, bias: bool = False,
-        quantizable: bool = True,
+        quantizable: bool = True, rows: float | None = None,
     ) -> Tensor:  # fmt: skip
         """Product with a matrix (sizes as on one card), with its adapter if any."""
         self.linears.append(Linear(name, size_in, size_out, bias, quantizable))
         params = size_in * size_out + (size_out if bias else 0)
-        out = self._base_linear(x, params, size_in * size_out, size_out, quantizable=quantizable)
+        elements = per_token(size_out if rows is None else rows)
+        out = self._base_linear(x, params, size_in * size_out, elements, quantizable=quantizable)
         if self.adapted(name):
             out = self._adapter(x, out, size_in, size_out, quantizable=quantizable)
         return out
 
     def _base_linear(
-        self, x: Tensor, params: float, matrix: float, size_out: float, *, quantizable: bool
+        self, x: Tensor, params: float, matrix: float, elements: Size, *, quantizable: bool
     ) -> Tensor:
         tape, mode = self.tape, self.mode
-        elements = per_token(size_out)
         if mode.quantized and quantizable:
             given = self.cast(x, 2)
             saved = [given.storage] if mode.keeps_quantized_inputs else []
@@ -283,6 +299,11 @@ class Net:
         out = self.tape.op("dora", [high], base.elements, high.width, saved=saved)
         self.tape.last.work_back = base.size
         return out
+
+    def keep(self, x: Tensor) -> None:
+        """The operation that made x keeps it for backward."""
+        self.tape.last.saved.append(x.storage)
+        x.storage.saves += 1
 
     # ---------------------------------------------------------------- shapes
 

@@ -14,6 +14,8 @@ class LayerPlan(NamedTuple):
     """Dimensions of one layer on one card, and how its modules are put together."""
 
     hidden: float
+    stream: float
+    """Elements of the residual stream per token on one card (sequence parallelism splits it)."""
     heads: float
     kv_heads: float
     head_dim: int
@@ -36,7 +38,6 @@ class LayerPlan(NamedTuple):
     """full, partial, float, none."""
     fused_qkv: bool
     fused_gate_up: bool
-    names: tuple[tuple[str, str], ...]
     hidden_dropout: bool
     attention_dropout: bool
     needs_eager: bool
@@ -51,16 +52,14 @@ class LayerPlan(NamedTuple):
     masked: bool
     """A sliding layer longer than its window takes the masked path."""
     out_width: float
+    keeps_product: bool
+    """The input of the down projection is kept although it is frozen (seen with litgpt)."""
     mla: MlaDims | None
     moe: MoeDims | None
     linear_attention: LinearDims | None
     router_width: int
     split: float
     expert_split: float
-
-    def name(self, part: str) -> str:
-        """Module name of a linear (q, k, v, o, qkv, gate, up, gate_up, down)."""
-        return dict(self.names)[part]
 
 
 @cache
@@ -78,9 +77,7 @@ def family_row(spec: ModelSpec) -> dict[str, Any]:
     if own is None and spec.norm == "ln":
         own = rows["gpt_neox"]
     if own is not None:
-        names = {**base["names"], **own.get("names", {})}
         base.update(own)
-        base["names"] = names
     return base
 
 
@@ -93,19 +90,30 @@ class LayerKinds(NamedTuple):
 
 
 @cache
-def layer_kinds(spec: ModelSpec, split: int = 1, expert_split: int = 1) -> LayerKinds:
+def layer_kinds(
+    spec: ModelSpec, split: int = 1, expert_split: int = 1, code: str = "", sequence: bool = False
+) -> LayerKinds:
     """The layers of a decoder, sharded over `split` tensor-parallel cards.
 
     Args:
         spec: A model with decoder dimensions.
         split: Tensor-parallel cards that share heads and feed-forward columns.
         expert_split: Expert-parallel cards that share the experts.
+        sequence: Sequence parallelism: the stream is split over the tensor-parallel cards.
+        code: Model code other than transformers': "fused-qkv" (repository code, Qwen-1 and
+            kin) or "litgpt".
     """
     layers = spec.num_hidden_layers or 0
     plans: dict[LayerPlan, int] = {}
     order = []
     for index in range(layers):
         plan = _plan(spec, index, split, expert_split)
+        if sequence:
+            plan = plan._replace(stream=plan.hidden / split)
+        if code:
+            plan = plan._replace(fused_qkv=True)
+        if code == "litgpt":
+            plan = _litgpt(plan)
         order.append(plans.setdefault(plan, len(plans)))
     return LayerKinds(tuple(plans), tuple(order))
 
@@ -129,6 +137,7 @@ def _plan(spec: ModelSpec, index: int, split: int, expert_split: int) -> LayerPl
     out_width = heads * (mla.v_head_dim if mla else head_dim) / split
     return LayerPlan(
         hidden=hidden,
+        stream=hidden,
         heads=heads / split,
         kv_heads=(heads if mla else kv_heads) / (split if mla else kv_split),
         head_dim=head_dim,
@@ -148,7 +157,6 @@ def _plan(spec: ModelSpec, index: int, split: int, expert_split: int) -> LayerPl
         rotary=row["rotary"],
         fused_qkv=bool(row.get("fused_qkv")),
         fused_gate_up=bool(row.get("fused_gate_up")),
-        names=tuple(row["names"].items()),
         hidden_dropout=bool(row.get("hidden_dropout")),
         attention_dropout=bool(row.get("attention_dropout")),
         needs_eager=bool(row.get("needs_eager")),
@@ -161,6 +169,7 @@ def _plan(spec: ModelSpec, index: int, split: int, expert_split: int) -> LayerPl
         window=window,
         masked=False,
         out_width=out_width,
+        keeps_product=False,
         mla=mla,
         moe=spec.moe if _is_moe(spec, index) else None,
         linear_attention=spec.linear if is_linear else None,
@@ -168,6 +177,12 @@ def _plan(spec: ModelSpec, index: int, split: int, expert_split: int) -> LayerPl
         split=split,
         expert_split=expert_split,
     )
+
+
+def _litgpt(plan: LayerPlan) -> LayerPlan:
+    """The same layer in litgpt's code: one GELU kernel, rotary by concatenation."""
+    activation = "gelu" if plan.activation == "gelu_new" else plan.activation
+    return plan._replace(activation=activation, fused_gate_up=False, keeps_product=True)
 
 
 def _norm_places(spec: ModelSpec, row: dict[str, Any]) -> str:
