@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -138,8 +139,9 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
     rules = load("conversation")
     before: dict[str, Any] = base.slots.model_dump(exclude_none=True)
     old = {slot: getattr(base.slots, slot) for slot in before}
+    _read_again(board, out, base)
     said = {slot for slot in out.values if slot not in out.inferred}
-    dropped = _dropped(document, board, out, said, old)
+    dropped = _dropped(document, board, out, said, base)
     for slot in list(out.values):
         if (
             slot in out.inferred
@@ -166,6 +168,25 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
     return carried
 
 
+def _read_again(board: Board, out: Resolution, base: Request) -> None:
+    """What only the conversation makes clear: "8k" is a length, "70B" a size of the same family."""
+    loose = board.best("loose_tokens")
+    if loose is not None and out.get("seq_len") is None:
+        out.put("seq_len", loose.value, loose)
+    size = out.get("params_b")
+    if size is not None and out.spec is None and base.slots.model is not None:
+        from tools.models import try_find_model
+
+        written = re.sub(
+            r"\d+(?:\.\d+)?b(?![a-z])", f"{size:g}B", base.slots.model, flags=re.IGNORECASE
+        )
+        sibling = try_find_model(written) if written != base.slots.model else None
+        if sibling is not None and abs(sibling.spec.params_total / 1e9 - size) <= 0.15 * size:
+            out.spec = sibling.spec
+            out.put("model", sibling.spec.name, out.readings.get("params_b"))
+            out.values["params_b"] = round(sibling.spec.params_total / 1e9, 4)
+
+
 def _follows(said: set[str]) -> set[str]:
     """Inferred slots that a newly said slot settles anew."""
     out: set[str] = set()
@@ -179,9 +200,10 @@ def _follows(said: set[str]) -> set[str]:
 
 
 def _dropped(
-    document: Document, board: Board, out: Resolution, said: set[str], old: dict[str, Any]
+    document: Document, board: Board, out: Resolution, said: set[str], base: Request
 ) -> set[str]:
     """Old slots that this turn makes void."""
+    old = base.slots.model_dump(exclude_none=True)
     rules = load("conversation")
     dropped: set[str] = set()
     for group in rules["groups"].values():
@@ -195,7 +217,9 @@ def _dropped(
         dropped |= set() if _swaps(document.text) else {"gpu_count"}
     if said & {"gpu", "gpus", "gpu_mem_gb", "provider"}:
         dropped |= set(rules["groups"]["type"])
-    dropped |= _void_formats(board, out, said, old)
+    dropped |= _void_formats(board, out, said, old, base)
+    if table("cues", "recommend").has(document.text) and "instance" not in said:
+        dropped |= set(rules["groups"]["type"])
     task = out.get("task") if "task" in said else None
     if task == "infer" and old.get("task") == "train":
         dropped |= set(rules["training_only"])
@@ -213,15 +237,25 @@ def _swaps(text: str) -> bool:
     return table("resolve", "swap").has(text)
 
 
-def _void_formats(board: Board, out: Resolution, said: set[str], old: dict[str, Any]) -> set[str]:
+def _came_with_name(base: Request, slot: str) -> bool:
+    """Whether a slot of the earlier turn was read in the model's name, or followed from it."""
+    own, name = base.spans.get(slot), base.spans.get("model")
+    if slot in base.inferred or own is None or name is None:
+        return slot in base.inferred
+    return name.start <= own.start and own.end <= name.end
+
+
+def _void_formats(
+    board: Board, out: Resolution, said: set[str], old: dict[str, Any], base: Request
+) -> set[str]:
     dropped: set[str] = set()
     if board.has("not_quantized") or ("precision" in said and "quantization" not in said):
         dropped.add("quantization")
-    if "quantization" in said:
+    if "quantization" in said and (out.get("task") or old.get("task")) != "train":
         dropped.add("precision")
     if "method" in said and str(out.get("method")).split("+")[-1] in ("full", "lora"):
         dropped.add("quantization")
-    if "model" in said and old.get("quantization") is not None:
+    if "model" in said and _came_with_name(base, "quantization"):
         dropped.add("quantization")
     if "method" in said:
         dropped |= {"lora_rank"} if out.get("method") == "full" else set()
@@ -235,7 +269,3 @@ def _rejoin(board: Board, out: Resolution, said: set[str], rules: dict[str, Any]
         if out.get("quantization") in ("int4", "nf4"):
             out.values["method"] = f"{goal}+qlora" if goal else "qlora"
             del out.values["quantization"]
-    if out.get("seq_len") is None and len(out.values) > 0:
-        loose = board.best("loose_tokens")
-        if loose is not None:
-            out.put("seq_len", loose.value, loose)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from agent.answer import Intent, Language
 from agent.request import Pasted, Request
@@ -14,13 +13,18 @@ from agent.understanding.language import language_of
 from agent.understanding.premise_checks import Scene
 from agent.understanding.premises import corrections_for
 from agent.understanding.readers.amounts import read_amounts
-from agent.understanding.readers.counts import read_counts, read_loose_tokens, read_node_products
+from agent.understanding.readers.counts import (
+    read_counts,
+    read_loose_tokens,
+    read_node_products,
+    read_round_the_clock,
+)
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.pasted import read_pasted
 from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.sizes import read_sizes
-from agent.understanding.readers.words import read_words
+from agent.understanding.readers.words import read_programs, read_words
 from agent.understanding.readings import Board
 from agent.understanding.resolve import Resolution, resolve
 from agent.understanding.scope import is_out_of_scope, set_aside
@@ -102,8 +106,10 @@ def parse(
 
 def _read_all(document: Document, board: Board) -> None:
     """Run every reader of names, numbers and words."""
+    read_programs(document, board)
     read_instances(document, board)
     read_models(document, board)
+    read_round_the_clock(document, board)
     read_node_products(document, board)
     read_cards(document, board)
     read_sizes(document, board)
@@ -134,7 +140,7 @@ def _intent_of_turn(
         return choose_intent(features)
     if base.intent in ("out_of_scope", "invalid_input"):
         return choose_intent(features)
-    return cast(Intent, "fit_check") if base.intent == "oom_diagnosis" else base.intent
+    return "fit_check" if base.intent == "oom_diagnosis" else base.intent
 
 
 def _settle_task(out: Resolution, intent: Intent) -> None:

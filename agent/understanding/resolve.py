@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -76,7 +77,7 @@ def resolve(document: Document, board: Board) -> Resolution:
     _places(board, out)
     _prices(board, out)
     _method_and_task(document, board, out)
-    _quantization(board, out)
+    _quantization(document, board, out)
     _tidy(board, out)
     return out
 
@@ -231,7 +232,7 @@ def _cards_without_name(board: Board, out: Resolution) -> None:
         out.put("gpu_count", per_node.value * nodes.value, per_node)
     elif loose is not None:
         out.put("gpu_count", loose.value, loose)
-    elif memory is not None:
+    elif memory is not None and not board.has("asks_count"):
         out.put("gpu_count", 1, memory, inferred=True)
     if board.has("gpu_none") and memory is None:
         out.put("gpu", "none", board.best("gpu_none"))
@@ -344,6 +345,7 @@ def _are_joined(document: Document, cues: list[Reading]) -> bool:
     return False
 
 
+_QLORA = re.compile(r"q[ \-_]?lora")
 _TRAINED_KINDS = {"encoder", "cnn", "detector", "vit", "segmentation"}
 _SMALL_KINDS = {
     "encoder",
@@ -375,7 +377,7 @@ def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) ->
         out.put("method", "lora", inferred=True)
 
 
-def _quantization(board: Board, out: Resolution) -> None:
+def _quantization(document: Document, board: Board, out: Resolution) -> None:
     named = board.best("quantization_named")
     said = board.best("quantization")
     reading = said or named
@@ -392,7 +394,9 @@ def _quantization(board: Board, out: Resolution) -> None:
         and out.get("task") == "train"
         and str(out.get("method") or "").endswith("qlora")
     ):
-        explicit = any(r.value == "qlora" for r in board.of("method_scale"))
+        explicit = any(
+            _QLORA.search(document.text[r.start : r.end]) for r in board.of("method_scale")
+        )
         if not explicit or value == "nf4":
             value = None
     if value is not None and not (board.has("not_quantized") and said is None):

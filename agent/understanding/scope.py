@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from functools import cache
 
-from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.data import load
+from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
-
-from functools import cache
 
 _CLAUSE_END = re.compile(
     r"[。;\n!?]|\.(?=\s|$)|(?<=[\u4e00-\u9fff]),|, ?(?=[\u4e00-\u9fff])|,(?=\s?(?:what|which|how|can|will|does|is|tell|i want)\b)"

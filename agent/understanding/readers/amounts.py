@@ -50,8 +50,22 @@ def find_amounts(document: Document) -> list[Amount]:
     return found
 
 
+_UNITLESS = re.compile(
+    r"(?P<what>显存|内存)(?:只有|有|大小|是|为)?\s?[:=]?\s?(?P<number>\d{1,4})(?![\d.]|\s?[a-z%条张核])"
+)
+
+
+def _read_unitless(document: Document, board: Board) -> None:
+    """Note "显存24" and "内存64": GB goes without saying."""
+    for found in _UNITLESS.finditer(document.rest()):
+        slot = "gpu_mem_gb" if found["what"] == "显存" else "host_ram_gb"
+        board.add(slot, float(found["number"]), found.start(), found.end())
+        document.take(found.start("number"), found.end("number"))
+
+
 def read_amounts(document: Document, board: Board) -> None:
     """Give every size the slot that its neighbours name."""
+    _read_unitless(document, board)
     for amount in find_amounts(document):
         slot = _slot_of(document.text, amount, board)
         if slot is None:

@@ -23,9 +23,14 @@ _BEHIND_PER_NODE = re.compile(
 )
 
 
+_MOST_IN_A_NODE = 8
+
+
 def read_counts(document: Document, board: Board) -> None:
     """Note card counts said without a card's name ("双卡", "8 gpus", "两张卡呢")."""
     text = document.rest()
+    if _ASKS_COUNT.search(text):
+        board.add("asks_count", True)
     for found in _CARDS.finditer(text):
         value = parse_number(found["n"])
         if value is None:
@@ -35,6 +40,18 @@ def read_counts(document: Document, board: Board) -> None:
     for pattern, value in ((_SINGLE, 1), (_DUAL, 2)):
         for found in pattern.finditer(text):
             board.add("loose_count", value, found.start(), found.end(), weight=0.9)
+
+
+_ASKS_COUNT = re.compile(r"几张|几块卡|几卡|多少张|多少块卡|how many (?:gpus|cards)|number of gpus")
+_ROUND_THE_CLOCK = re.compile(r"(?<!\d)(?:7\s?[x*/]\s?24|24\s?[x*/]\s?7)(?!\d)(?:\s?小时|\s?h)?")
+_HOURS_OF_A_MONTH = 720
+
+
+def read_round_the_clock(document: Document, board: Board) -> None:
+    """Note "7x24": all hours of a month of thirty days."""
+    for found in _ROUND_THE_CLOCK.finditer(document.text):
+        board.add("hours", float(_HOURS_OF_A_MONTH), found.start(), found.end(), weight=5.0)
+        document.take(found.start(), found.end())
 
 
 _BARE_TOKENS = re.compile(r"(?<![a-z0-9.])(?P<n>\d{1,4})\s?k(?![a-z0-9])")
@@ -52,7 +69,9 @@ def read_node_products(document: Document, board: Board) -> None:
     """Note "3台8卡" and "2 nodes x 2 A10" as nodes times cards a node."""
     for found in _PER_NODE.finditer(document.text):
         nodes, per = _whole(found["nodes"]), _whole(found["per"])
-        if nodes and per:
+        if nodes and per and per > _MOST_IN_A_NODE and per % nodes == 0:  # "两机16卡": 16 in all
+            board.add("nodes", nodes, found.start(), found.end(), weight=3.0)
+        elif nodes and per:
             board.add("nodes", nodes, found.start(), found.end(), weight=3.0)
             board.add("per_node", per, found.start(), found.end())
 

@@ -56,6 +56,14 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
     _read_precision(text, board)
 
 
+def read_programs(document: Document, board: Board) -> None:
+    """Note programs that carry a model's name in theirs (llama.cpp, LLaMA-Factory) before models."""
+    for hit in words("framework").find(document.text):
+        if "llama" in document.text[hit.start : hit.end]:
+            board.add("framework", hit.value, hit.start, hit.end)
+            document.take(hit.start, hit.end)
+
+
 def _read_providers(text: str, board: Board) -> None:
     from tools.catalog import scan_providers
 
