@@ -9,6 +9,7 @@
      │   ├─ UnknownInstanceError
      │   ├─ AmbiguousInstanceError
      │   ├─ BadQuantityError
+     │   ├─ MissingCredentialsError
      │   └─ UnsupportedError
      ├─ DataError             a data file of ours is wrong
      │   └─ CatalogRowError
@@ -17,6 +18,7 @@
      │   ├─ EndpointTimeout
      │   ├─ EndpointRejected
      │   └─ BadToolCall
+     ├─ VendorError           a cloud's API refused or failed
      └─ ProbeError            the local machine could not be read
 
 A message has one or two sentences: what was given, what is allowed or closest, what to do.
@@ -107,6 +109,15 @@ class BadQuantityError(UserInputError):
         super().__init__(f"{field} is {given!r}; allowed: {allowed}.")
 
 
+class MissingCredentialsError(UserInputError):
+    """A cloud's API is to be asked and its SDK finds no credentials."""
+
+    def __init__(self, provider: str, *, where: str) -> None:
+        self.provider = provider
+        self.where = where
+        super().__init__(f"No credentials for {provider} were found; set {where} and run it again.")
+
+
 class UnsupportedError(UserInputError):
     """A combination that cannot run or that is not modelled; the reason says which."""
 
@@ -154,6 +165,10 @@ class EndpointRejected(BackendError):
 
 class BadToolCall(BackendError):
     """The model called a tool that does not exist or with arguments that do not validate."""
+
+
+class VendorError(AdvisorError):
+    """A cloud's API refused the request, failed, or answered with something incomplete."""
 
 
 class ProbeError(AdvisorError):

@@ -227,6 +227,7 @@ class PriceBook:
         self._path = folder / PRICE_FOLDER / f"{provider}.csv"
         self._lines: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self._read: dict[str, tuple[Price, ...]] = {}
+        self._sources: dict[str, SourceRow] | None = None
         self._header = ""
         if self._path.exists():
             self._header, *lines = table.read_text(self._path).splitlines()
@@ -253,7 +254,9 @@ class PriceBook:
     def _rows(self, numbered: Sequence[tuple[int, str]]) -> tuple[Price, ...]:
         if not numbered:
             return ()
-        name, sources = _relative(self._path, self._folder), _sources(self._folder)
+        if self._sources is None:
+            self._sources = read_sources(self._folder)
+        name, sources = _relative(self._path, self._folder), self._sources
         found = []
         text = "\n".join([self._header, *(line for _, line in numbered)])
         rows = table.read_rows(
@@ -275,11 +278,6 @@ def read_prices(provider: str, *, folder: Path = DATA) -> dict[str, tuple[Price,
     """
     book = PriceBook(provider, folder=folder)
     return {name: book.of(name) for name in book.types()}
-
-
-@cache
-def _sources(folder: Path) -> dict[str, SourceRow]:
-    return read_sources(folder)
 
 
 def read_spot(provider: str, *, folder: Path = DATA) -> dict[str, tuple[SpotRecord, ...]]:
