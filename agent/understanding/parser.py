@@ -28,11 +28,11 @@ from agent.understanding.readers.words import read_programs, read_words
 from agent.understanding.readings import Board
 from agent.understanding.resolve import Resolution, resolve
 from agent.understanding.scope import is_out_of_scope, set_aside
-from agent.understanding.text import Document
+from agent.understanding.text import Document, blanked
 from agent.understanding.topics import has_telling_topic, search_query, topics_of
 from agent.understanding.validity import absurd_slots, invalid_values
 
-_NAMES = ("model_match", "model_family", "model_small", "card", "instance_mention")
+_NAMES = ("model_match", "model_family", "model_small", "card", "instance_mention", "quiet")
 _PASTED = {
     "cuda_oom": "pasted_oom",
     "host_kill": "pasted_kill",
@@ -68,15 +68,16 @@ def parse(
     out = resolve(document, board)
     outside = is_out_of_scope(document, board, had_orders=bool(orders), has_history=bool(history))
     carried = Carried()
-    topics = topics_of(document.text)
-    features = features_of(document.text, out, _extra(pasted, topics))
+    prose = _without_settings(document, board)
+    topics = topics_of(prose)
+    features = features_of(prose, out, _extra(pasted, topics))
     intent = choose_intent(features)
     base = None
     if not outside:
         base = leans_on(document, out, intent, history, corrected=corrected)
     if base is not None:
         carried = carry_over(document, board, out, base)
-        intent = _intent_of_turn(document, out, pasted, topics, base)
+        intent = _intent_of_turn(prose, out, pasted, topics, base)
     _settle_task(out, intent)
     invalid = () if outside else invalid_values(document, out)
     if outside or invalid:
@@ -124,19 +125,26 @@ def _read_all(document: Document, board: Board) -> None:
 
 def _extra(pasted: list[Pasted], topics: tuple[str, ...]) -> set[str]:
     features = {_PASTED[item.kind] for item in pasted if item.kind in _PASTED}
-    return features | ({"topic"} if has_telling_topic(topics) else set())
+    messages = {f"error_{item.fields.get('message')}" for item in pasted}
+    return features | messages | ({"topic"} if has_telling_topic(topics) else set())
+
+
+def _without_settings(document: Document, board: Board) -> str:
+    """The text with log figures and known settings blanked: their words ask nothing."""
+    quiet = [(reading.start, reading.end) for reading in board.readings if reading.slot == "quiet"]
+    return blanked(document.text, quiet)
 
 
 def _intent_of_turn(
-    document: Document,
+    prose: str,
     out: Resolution,
     pasted: list[Pasted],
     topics: tuple[str, ...],
     base: Request,
 ) -> Intent:
     """Intent of a follow-up: its own frame where it has one, else that of the turn before."""
-    features = features_of(document.text, out, _extra(pasted, topics))
-    if has_frame(document.text):
+    features = features_of(prose, out, _extra(pasted, topics))
+    if has_frame(prose):
         return choose_intent(features)
     if base.intent in ("out_of_scope", "invalid_input"):
         return choose_intent(features)

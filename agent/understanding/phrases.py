@@ -2,7 +2,8 @@
 
 How a phrase is written in a data file:
 
-* a blank or a hyphen matches any separator or none: ``4 bit`` finds 4bit, 4-bit and 4_bit;
+* a blank or a hyphen between words matches any separator or none: ``4 bit`` finds 4bit, 4-bit
+  and 4_bit;
 * ``~`` stands for up to eight characters of the same sentence: ``多少~显存``;
 * a phrase that begins or ends with an ASCII letter or digit must not touch another one there;
 * everything else is itself. Phrases are folded like the text they are looked for in.
@@ -49,8 +50,8 @@ def phrase_pattern(phrase: str, *, open_start: bool = False, open_end: bool = Fa
     """
     folded = fold(phrase)[0].strip()
     pieces: list[str] = []
-    for char in folded:
-        if char in " -_":
+    for place, char in enumerate(folded):
+        if char in " -_" and place > 0:
             pieces.append(_SEPARATOR)
         elif char == "~":
             pieces.append(_GAP)

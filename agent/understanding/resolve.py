@@ -95,6 +95,10 @@ def _model(document: Document, board: Board, out: Resolution) -> None:
         if len(names) > 1:
             out.put("models", names, reading)
         return
+    config = board.best("hf_config")
+    if config is not None:
+        _from_config(config, out)
+        return
     size = board.best("params_b")
     if size is not None:
         out.put("params_b", size.value, size)
@@ -108,6 +112,18 @@ def _model(document: Document, board: Board, out: Resolution) -> None:
         out.put("model", _family_name(family.value), family)
         out.model_candidates = family.value.candidates
         out.ambiguities.append("model")
+
+
+def _from_config(reading: Reading, out: Resolution) -> None:
+    """A model described by its config.json."""
+    from tools.errors import AdvisorError
+    from tools.models import model_from_hf_config
+
+    try:
+        out.spec = model_from_hf_config(reading.value)
+    except (AdvisorError, ValueError, TypeError, KeyError, ArithmeticError):
+        return
+    out.put("params_b", round(out.spec.params_total / 1e9, 4), reading)
 
 
 _JOINED = 4
@@ -216,6 +232,10 @@ def _count(
         if nodes > 1:
             out.put("nodes", nodes, reading)
         return counted.count * nodes, reading
+    pasted = board.best("gpu_count_pasted")
+    if pasted is not None:
+        nodes = out.get("nodes") or 1
+        return int(pasted.value) * (nodes if nodes * pasted.value > pasted.value else 1), pasted
     loose = board.of("loose_count")
     if loose:
         return int(loose[0].value), loose[0]
@@ -371,7 +391,7 @@ def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) ->
         return
     if kind in _SMALL_KINDS:
         out.put("method", "full", inferred=True)
-    elif out.get("zero_stage") == 3 or out.get("offload"):
+    elif out.get("zero_stage") == 3 or out.get("offload") or out.get("strategy") == "fsdp":
         out.put("method", "full", inferred=True)
     elif out.get("params_b") or out.spec is not None:
         out.put("method", "lora", inferred=True)
@@ -397,7 +417,7 @@ def _quantization(document: Document, board: Board, out: Resolution) -> None:
         explicit = any(
             _QLORA.search(document.text[r.start : r.end]) for r in board.of("method_scale")
         )
-        if not explicit or value == "nf4":
+        if not explicit or value == "nf4" or (reading and reading.origin == "pasted"):
             value = None
     if value is not None and not (board.has("not_quantized") and said is None):
         out.put("quantization", value, reading)

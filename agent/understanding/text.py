@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -65,6 +66,19 @@ def _fold_char(char: str, table: dict[int, str]) -> str:
     if category[0] in "ZC":
         return "\n" if char in "\n\r\u2028\u2029" else " "
     return unicodedata.normalize("NFKC", char).lower() or " "
+
+
+def blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The text with blanks in place of the spans; same length."""
+    pieces: list[str] = []
+    place = 0
+    for start, end in sorted(spans):
+        if end <= place:
+            continue
+        start = max(start, place)
+        pieces += [text[place:start], " " * (end - start)]
+        place = end
+    return "".join([*pieces, text[place:]])
 
 
 def _telling_windows(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ _LONGEST_QUERY = 300
 _LOG_LINE = re.compile(
     r"\d{2}:\d{2}|\bmib\b|^\s*(?:file \"|at 0x|\|)|traceback|^[\s\W\d]*$", re.IGNORECASE
 )
-_SETTING_LINE = re.compile(r"^\s*[\"']?[a-z_]{3,40}[\"']?\s*[:=]\s*\S", re.IGNORECASE)
+_SETTING_LINE = re.compile(r"^\s*[\"']?[a-z0-9_]{3,40}[\"']?\s*[:=]\s*\S", re.IGNORECASE)
 
 
 def topics_of(text: str) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def read_amounts(document: Document, board: Board) -> None:
     _read_unitless(document, board)
     for amount in find_amounts(document):
         slot = _slot_of(document.text, amount, board)
-        if slot is None:
+        if slot is None or (slot == "need_gb" and amount.unit.endswith("ib")):
             board.add("loose_gb", amount.gb, amount.start, amount.end)
             continue
         value: float | str = round(amount.gb * (1000 if slot == "model_size_mb" else 1), 6)

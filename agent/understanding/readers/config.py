@@ -83,9 +83,12 @@ def note_settings(
         elif setting.key in flags and setting.value.lower() in ("true", "1", "yes", "on"):
             slot, value = flags[setting.key]
             value = True if value == "true" else value
+        elif setting.key in flags:
+            value = None
         else:
             continue
         document.take(setting.start, setting.end)
+        board.add("quiet", True, setting.start, setting.end)
         if value is not None:
             board.add(slot, value, setting.start, setting.end, origin=origin, weight=3.0)
 

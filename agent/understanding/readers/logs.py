@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from agent.understanding.data import load
+from agent.understanding.readings import Board
 from agent.understanding.text import Document
 from tools.units import parse_bytes
 
@@ -32,7 +33,7 @@ def has_marks(kind: str, text: str) -> bool:
     return any(mark in text for mark in load("logs")[kind]["marks"])
 
 
-def fields_of(kind: str, document: Document) -> dict[str, Any]:
+def fields_of(kind: str, document: Document, board: Board) -> dict[str, Any]:
     """Numbers of one kind of log; sizes in bytes. What was read is taken from the document.
 
     A field that several templates or lines give is the first; sizes of other processes are all
@@ -54,6 +55,7 @@ def fields_of(kind: str, document: Document) -> dict[str, Any]:
                 break
     for start, end in read:
         document.take(start, end)
+        board.add("quiet", True, start, end)
     return fields
 
 

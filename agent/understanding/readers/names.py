@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from tools.gpus import GpuMention, GpuSpec
 
 _NOT_IN_LABELS = {"NVIDIA", "Tesla", "PCIe", "GeForce"}
-_SIZE_BEHIND = re.compile(
-    r"\s{0,2}[(\[]?\s?(?:各|each|只有|的|with|版|显存|=|:|是)?\s{0,2}(?P<gb>\d{1,4}(?:\.\d+)?)\s?(?:gib|gb|g)(?![a-z0-9/])"
-)
-_SIZE_BEFORE = re.compile(
-    r"(?<![a-z0-9.])(?P<gb>\d{1,4}(?:\.\d+)?)\s?(?:gib|gb|g)\s?(?:显存)?的?\s?(?:nvidia|rtx|geforce)?\s?\Z"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +35,6 @@ class Card:
     start: int
     end: int
     text: str
-    size_gb: float | None = None
-    """Size of the whole card beside a slice's, where it is written."""
 
     @property
     def label(self) -> str:
@@ -82,7 +74,7 @@ def read_cards(document: Document, board: Board) -> None:
 
     text = document.text
     cards = [
-        _card(text, mention)
+        _card(mention)
         for mention in scan_gpus(text)
         if document.is_free(mention.start, mention.end)
     ]
@@ -92,10 +84,9 @@ def read_cards(document: Document, board: Board) -> None:
         document.take(card.start, card.end)
 
 
-def _card(text: str, mention: GpuMention) -> Card:
+def _card(mention: GpuMention) -> Card:
     match = mention.match
-    written, start, end = _written_size(text, mention.start, mention.end)
-    memory = match.slice_memory_gb or match.given_memory_gb or written
+    memory = match.slice_memory_gb or match.given_memory_gb
     spec = _without_size(mention) if match.conflict and match.given_memory_gb else match.spec
     return Card(
         name=spec.name,
@@ -105,8 +96,8 @@ def _card(text: str, mention: GpuMention) -> Card:
         conflict=match.conflict,
         also=() if match.given_memory_gb else tuple(other.name for other in match.also),
         slice_name=match.slice_name,
-        start=start,
-        end=end,
+        start=mention.start,
+        end=mention.end,
         text=mention.text,
     )
 
@@ -127,33 +118,10 @@ def _merged_slices(cards: list[Card]) -> list[Card]:
     """A slice named apart from its card ("1g.10gb on an A100-80GB") is one card."""
     sliced = [card for card in cards if card.slice_name]
     whole = [card for card in cards if not card.slice_name]
-    if len(sliced) == 1 and len(whole) == 1 and sliced[0].slice_name.startswith(tuple("1234567")):
-        merged = replace(
-            whole[0], slice_name=sliced[0].slice_name, memory_gb=sliced[0].memory_gb, also=()
-        )
-        return [replace(merged, size_gb=whole[0].memory_gb)]
+    if len(sliced) == 1 and len(whole) == 1 and (sliced[0].slice_name or "")[:1].isdigit():
+        part, card = sliced[0], whole[0]
+        return [replace(card, slice_name=part.slice_name, memory_gb=part.memory_gb, also=())]
     return cards
-
-
-def _written_size(text: str, start: int, end: int) -> tuple[float | None, int, int]:
-    inside = re.search(
-        r"(?<![0-9.])(\d{1,4}(?:\.\d+)?)\s?(?:gib|gb|g)(?![a-z0-9])", text[start:end]
-    )
-    if inside is not None:
-        return float(inside[1]), start, end
-    behind = _SIZE_BEHIND.match(text, end)
-    if behind is not None and not re.match(
-        r"\s?(?:内存|ram|主机)", text[behind.end() : behind.end() + 6]
-    ):
-        return float(behind["gb"]), start, behind.end()
-    before = _SIZE_BEFORE.search(text[max(0, start - 14) : start])
-    if before is not None:
-        return (
-            float(before["gb"]),
-            start - (len(text[max(0, start - 14) : start]) - before.start()),
-            end,
-        )
-    return None, start, end
 
 
 def read_instances(document: Document, board: Board) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import islice
 from typing import Any
 
 from agent.request import Pasted
@@ -19,6 +20,9 @@ from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
 _MIB_PAIR = re.compile(r"(?<![0-9.])(\d{1,6})\s?mib\s?/\s?(\d{3,6})\s?mib")
+_BUS_ID = re.compile(
+    r"(?<![0-9a-f])[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.\d|(?:gpu|mig)-[0-9a-f]{8}-[0-9a-f\-]{10,40}"
+)
 _COMMANDS = {
     "vllm": re.compile(
         r"vllm serve\s+(?P<model>\S{2,120})|vllm\.entrypoints|(?<![a-z])vllm\s+(?:bench|run)"
@@ -48,6 +52,7 @@ _MANY = 3
 
 def read_pasted(document: Document, board: Board) -> list[Pasted]:
     """Note what configuration, commands and logs say; their kinds, with the numbers lifted."""
+    _take_bus_ids(document, board)
     text = document.text
     found: list[Pasted] = []
     settings = find_settings(document)
@@ -61,7 +66,7 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
     )
     for kind in ("cuda_oom", "host_kill", "vllm_log"):
         if has_marks(kind, text):
-            fields = fields_of(kind, document)
+            fields = fields_of(kind, document, board)
             if kind == "cuda_oom" and "total_bytes" in fields:
                 board.add("log_total_bytes", fields["total_bytes"], origin="pasted")
             if kind == "host_kill" or fields:
@@ -71,6 +76,13 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
         found.append(Pasted(kind="error_message", fields={"message": name}))
         board.add("error_message", name, start, end)
     return found
+
+
+def _take_bus_ids(document: Document, board: Board) -> None:
+    """PCI addresses and UUIDs look like sizes ("3B") and are none."""
+    for hit in islice(_BUS_ID.finditer(document.text), 256):
+        document.take(hit.start(), hit.end())
+        board.add("quiet", True, hit.start(), hit.end())
 
 
 def _command(document: Document, board: Board, found: list[Pasted]) -> str | None:
@@ -99,7 +111,8 @@ def _note_kind(
         if kinds.get(name) and lines >= _MANY:
             fields = {s.key: s.value for s in settings[:60] if s.key in _telling_keys()}
             found.append(Pasted(kind="yaml_config", fields={"program": name, **fields}))
-            board.add("framework", name, origin="pasted")
+            slot = "framework" if name == "llamafactory" else "library"
+            board.add(slot, name, origin="pasted")
             board.add("task_cue", "train", origin="pasted")
             return True
     if kinds.get("accelerate", 0) >= 2:
@@ -154,7 +167,7 @@ def _json_blocks(document: Document, board: Board) -> list[Pasted]:
             place += 1
             continue
         if isinstance(block, dict):
-            pasted = _known_json(block, board, place, end)
+            pasted = _known_json(_as_written(document, place, end) or block, board, place, end)
             if pasted is not None:
                 found.append(pasted)
                 document.take(place, end)
@@ -162,10 +175,20 @@ def _json_blocks(document: Document, board: Board) -> list[Pasted]:
     return found
 
 
+def _as_written(document: Document, start: int, end: int) -> dict[str, Any] | None:
+    """The block in its own capitals."""
+    try:
+        block = json.loads(document.span(start, end).text)
+    except (ValueError, RecursionError):
+        return None
+    return block if isinstance(block, dict) else None
+
+
 def _known_json(block: dict[str, Any], board: Board, start: int, end: int) -> Pasted | None:
     inner = block.get("text_config") if isinstance(block.get("text_config"), dict) else block
     if isinstance(inner, dict) and "hidden_size" in inner and "num_hidden_layers" in inner:
         fields = {key: inner[key] for key in _CONFIG_KEYS if key in inner}
+        board.add("hf_config", fields, start, end, origin="pasted")
         return Pasted(kind="hf_config", fields=fields)
     zero = block.get("zero_optimization")
     if isinstance(zero, dict) or "train_micro_batch_size_per_gpu" in block:
@@ -200,7 +223,7 @@ def _deepspeed(
 def _nvidia_smi(document: Document, board: Board, found: list[Pasted]) -> None:
     pairs = [
         (int(hit[1]), int(hit[2]), hit.start(), hit.end())
-        for hit, _ in zip(_MIB_PAIR.finditer(document.text), range(64), strict=False)
+        for hit in islice(_MIB_PAIR.finditer(document.text), 64)
     ]
     if not pairs:
         return
@@ -209,5 +232,6 @@ def _nvidia_smi(document: Document, board: Board, found: list[Pasted]) -> None:
     board.add("gpu_mem_total_mib", total, start, end, origin="pasted")
     fields = {"used_mib": [pair[0] for pair in pairs], "total_mib": [pair[1] for pair in pairs]}
     found.append(Pasted(kind="nvidia_smi", fields=fields))
+    board.add("gpu_count_pasted", len(pairs), start, end, origin="pasted")
     for _, _, low, high in pairs:
         document.take(low, high)

@@ -95,6 +95,8 @@ def _candidates(rule: _Rule, text: str) -> Iterator[_Candidate]:
         return
     if rule.before is not None:
         for found in islice(rule.before.finditer(text), _MOST):
+            if text.startswith(rule.unless_behind or "\0", found.end()):
+                continue
             yield _Candidate(rule, found, _leading_score(found, text))
     if rule.after is not None:
         for found in islice(rule.after.finditer(text), _MOST):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agent.understanding.data import load
 from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.text import Document, blanked
 
 _PLAIN = (
     "framework",
@@ -37,7 +37,7 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
         board: Where readings go.
         names: Spans of models, cards and instances: words inside them are theirs.
     """
-    text = _without(document.text, names)
+    text = blanked(document.text, names)
     for slot in _PLAIN:
         for hit in words(slot).find(text):
             board.add(slot, hit.value, hit.start, hit.end)
@@ -71,12 +71,6 @@ def _read_providers(text: str, board: Board) -> None:
         board.add("provider", mention.provider, mention.start, mention.end)
     for hit in words("provider_products").find(text):
         board.add("provider", hit.value, hit.start, hit.end, weight=0.5)
-
-
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    for start, end in spans:
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
 
 
 def _read_precision(text: str, board: Board) -> None:
