@@ -11,16 +11,28 @@ from agent.answering.plan import Context, Plan
 from agent.request import Request
 
 _MODULES: dict[Intent, str] = {
-    "concept": "concept",
-    "fit_check": "fit",
     "catalog_lookup": "catalog",
-    "out_of_scope": "outside",
+    "concept": "concept",
+    "cost_estimate": "cost",
+    "ecs_vs_gpu": "concept",
+    "fit_check": "fit",
+    "gpu_compare": "compare",
     "invalid_input": "outside",
+    "io_bottleneck": "loading",
+    "multi_gpu_plan": "fit",
+    "network_distributed": "network",
+    "oom_diagnosis": "fit",
+    "out_of_scope": "outside",
+    "probe_local": "concept",
+    "recommend_instance": "rent",
+    "serving_plan": "fit",
+    "spot_checkpoint": "spot",
+    "time_estimate": "times",
 }
 
 
 def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent."""
-    module = importlib.import_module(f"agent.answering.{_MODULES.get(request.intent, 'concept')}")
+    module = importlib.import_module(f"agent.answering.{_MODULES[request.intent]}")
     composer = cast(Callable[[Request, Context], Plan], module.compose)
     return composer(request, context)

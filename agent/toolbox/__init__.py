@@ -16,6 +16,11 @@ _BUILDERS = (
     "registries:build_find_model",
     "registries:build_find_gpu",
     "catalog:build",
+    "rent:build",
+    "speed:build_time",
+    "speed:build_network",
+    "speed:build_loading",
+    "speed:build_spot",
     "guidance:build",
 )
 """module:function of each tool."""

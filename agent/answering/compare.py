@@ -1,0 +1,187 @@
+"""gpu_compare: cards side by side, by what decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agent.answer import Verdict
+from agent.answering import concept
+from agent.answering import estimates as told
+from agent.answering.concept import say_passages
+from agent.answering.draft import BODY, DETAIL, HEAD, Draft
+from agent.answering.machines import short_line
+from agent.answering.numbers import gib
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.renting import default_region
+from agent.answering.sources import guidance_call, passages_in
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.memory import MemoryReport
+from agent.toolbox.registries import GpuReport
+from tools.units import bytes_from_gb
+
+_COUNTED = re.compile(r"^\s*(\d+)\s*[xX×*]\s*(.+)$")
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """Facts side by side, then what they mean for the job asked about."""
+    draft = Draft(request)
+    slots = request.slots
+    named = slots.gpus or ((slots.gpu,) if slots.gpu and slots.gpu != "none" else ())
+    if not named:
+        return (yield from concept.compose(request, context))
+    cards = [_split(name) for name in named]
+    has_model = slots.model is not None or slots.params_b is not None
+    calls = [Call("find_gpu", {"name": name}) for name, _ in cards]
+    if has_model:
+        calls += [
+            Call("estimate_memory", told.memory_arguments(
+                slots, gpu=name, gpu_count=count, gpu_mem_gb=None,
+                method=(slots.method or "lora") if slots.task == "train" else None))
+            for name, count in cards
+        ]  # fmt: skip
+    if slots.provider or not has_model:
+        calls += [
+            Call("find_instances", {"gpu": name, "provider": slots.provider or "alibaba",
+                                    "region": default_region(draft), "limit": 50})
+            for name, _ in cards
+        ]  # fmt: skip
+    results = yield (*calls, guidance_call(request, k=2))
+    draft.use(*results)
+    found = [r.report for r in results if isinstance(r.report, GpuReport)]
+    unknown = [str(r.fields.get("given")) for r in results if not r.ok and "given" in r.fields]
+    verdict = _tell(draft, found, [count for _, count in cards], results)
+    if unknown:
+        draft.say("compare.unknown", names=told.joined(draft, unknown))
+    say_passages(draft, passages_in(results), most=1)
+    return draft.finish(verdict)
+
+
+def _split(name: str) -> tuple[str, int]:
+    """Card and count of a written "4xT4"."""
+    counted = _COUNTED.match(name)
+    return (counted[2], int(counted[1])) if counted else (name, 1)
+
+
+def _tell(
+    draft: Draft, cards: list[GpuReport], counts: list[int], results: tuple[ToolResult, ...]
+) -> Verdict:
+    if not cards:
+        return "not_applicable"
+    if len(cards) > 1:
+        lines = (";" if draft.language == "zh" else "; ").join(_lines(draft, cards))
+        draft.say("compare.head", lines=lines or draft.phrase("compare.same"), importance=HEAD)
+        _table(draft, cards, counts)
+    else:
+        concept.say_card_facts(draft, cards[0], asked=draft.request.search_query)
+    for card in cards:
+        if (card.vendor or "").upper() == "AMD":
+            draft.say("compare.rocm", gpu=card.name, importance=HEAD)
+    _nvlink(draft, cards, counts)
+    verdict = _need(draft, cards)
+    fits = [r.report for r in results if isinstance(r.report, MemoryReport)]
+    if fits:
+        items = [
+            draft.phrase("compare.fit_row", gpu=told.card_name(draft, f), need=gib(f.process_bytes),
+                         usable=gib(f.usable_bytes or 0), outcome=told.outcome(draft, f))
+            for f in fits if f.verdict
+        ]  # fmt: skip
+        draft.bullets(
+            items, title=draft.phrase("compare.fit_title", what=told.what(draft, fits[0]))
+        )
+    _prices(draft, results)
+    return verdict
+
+
+def _lines(draft: Draft, cards: Sequence[GpuReport]) -> list[str]:
+    """What sets the cards apart, most telling first."""
+    lines = []
+    with_bf16 = [c.name for c in cards if c.bf16_supported]
+    without = [c.name for c in cards if c.bf16_supported is False]
+    memory = {c.memory_label_gb for c in cards}
+    if len(memory) > 1:
+        best = max(cards, key=lambda c: c.usable_bytes or 0)
+        label = f"{best.memory_label_gb:g}" if best.memory_label_gb else "?"
+        lines.append(draft.phrase("compare.memory_wins", gpu=best.name, label=label,
+                                  usable=gib(best.usable_bytes or 0)))  # fmt: skip
+    if with_bf16 and without:
+        lines.append(draft.phrase("compare.bf16_wins", yes=told.joined(draft, with_bf16),
+                                  no=told.joined(draft, without)))  # fmt: skip
+    if len({c.fp16_tflops for c in cards}) > 1 and all(c.fp16_tflops for c in cards):
+        best = max(cards, key=lambda c: c.fp16_tflops or 0)
+        lines.append(draft.phrase("compare.compute_wins", gpu=best.name,
+                                  tflops=f"{best.fp16_tflops:g}"))  # fmt: skip
+    if len({c.mem_bandwidth_gbs for c in cards}) > 1:
+        best = max(cards, key=lambda c: c.mem_bandwidth_gbs or 0)
+        lines.append(draft.phrase("compare.bandwidth_wins", gpu=best.name,
+                                  gbs=f"{best.mem_bandwidth_gbs:g}"))  # fmt: skip
+    return lines
+
+
+def _table(draft: Draft, cards: Sequence[GpuReport], counts: Sequence[int]) -> None:
+    rows = []
+    marks = {True: "✓", False: "✗", None: "?"}
+    for card, count in zip(cards, counts, strict=False):
+        name = f"{count}×{card.name}" if count > 1 else card.name
+        rows.append(
+            (
+                name,
+                f"{card.memory_label_gb or 0:g} GB ({gib(card.usable_bytes or 0)})",
+                f"{card.mem_bandwidth_gbs:g} GB/s" if card.mem_bandwidth_gbs else "?",
+                f"{card.fp16_tflops:g} TFLOPS" if card.fp16_tflops else "?",
+                " / ".join(
+                    marks[value]
+                    for value in (card.bf16_supported, card.flash_attention2_supported, card.nvlink)
+                ),
+            )
+        )
+    header = ("card", "memory", "bandwidth", "compute", "features")
+    draft.table([draft.phrase(f"compare.head_{name}") for name in header], rows)
+
+
+def _nvlink(draft: Draft, cards: Sequence[GpuReport], counts: Sequence[int]) -> None:
+    several = [(c, n) for c, n in zip(cards, counts, strict=False) if n > 1]
+    items = [
+        draft.phrase("compare.has_nvlink" if card.nvlink else "compare.no_nvlink", gpu=card.name)
+        for card in cards
+        if card.nvlink is not None
+    ]
+    if several:
+        card, count = several[0]
+        draft.figure("devices", count, "1", sources=("user:gpus",))
+        draft.say("compare.separate", count=count, link="NVLink/PCIe" if card.nvlink else "PCIe")
+    if items and (several or "nvlink" in draft.request.search_query.casefold()):
+        draft.say("compare.nvlink_line", items=told.joined(draft, items))
+
+
+def _need(draft: Draft, cards: Sequence[GpuReport]) -> Verdict:
+    """A need that was named, against each single card."""
+    need_gb = draft.request.slots.need_gb
+    if need_gb is None:
+        return "depends"
+    need = bytes_from_gb(need_gb)
+    draft.figure("need", need_gb, "GB", sources=("user:need_gb",))
+    items, any_fits = [], False
+    for card in cards:
+        fits = (card.usable_bytes or 0) >= need
+        any_fits = any_fits or fits
+        key = "compare.need_fits" if fits else "compare.need_short"
+        items.append(draft.phrase(key, gpu=card.name, usable=gib(card.usable_bytes or 0)))
+    draft.say(
+        "compare.need", need=f"{need_gb:g} GB", items=told.joined(draft, items), importance=HEAD
+    )
+    return "depends" if any_fits else "does_not_fit"
+
+
+def _prices(draft: Draft, results: tuple[ToolResult, ...]) -> None:
+    best = []
+    for result in results:
+        if isinstance(result.report, InstancesReport):
+            rows = [r for r in result.report.instances if r.price and r.category == "gpu"]
+            if rows:
+                best.append(min(rows, key=lambda r: r.price.amount if r.price else 0))
+    draft.bullets([short_line(draft, row) for row in best], title=draft.phrase("compare.prices"),
+                  importance=DETAIL if len(best) < 2 else BODY)  # fmt: skip
+    draft.offer(row.as_offer() for row in best)

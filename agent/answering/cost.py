@@ -1,0 +1,174 @@
+"""cost_estimate: what a job or a month costs, and whether a budget is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from agent.answer import Answer, Verdict
+from agent.answering import concept, rent, times
+from agent.answering.draft import DETAIL, HEAD, Draft
+from agent.answering.machines import short_line
+from agent.answering.numbers import duration, money
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.renting import default_provider, default_region
+from agent.request import Money, Request
+from agent.toolbox import ToolResult
+from agent.toolbox.catalog import InstanceOut, InstancesReport
+from agent.toolbox.speed import TimeReport
+from tools.units import format_significant
+
+HOURS_OF_MONTH = 720.0
+"""Thirty days around the clock."""
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """By what was given: a measured step, a budget for a card, a model, or a rule of billing."""
+    draft = Draft(request)
+    slots = request.slots
+    if slots.step_s is not None:
+        return (yield from _measured(draft))
+    has_model = slots.model is not None or slots.params_b is not None
+    has_card = slots.gpu not in (None, "none") or slots.instance is not None
+    has_work = slots.samples is not None or slots.tokens is not None
+    if has_model and has_card and has_work:
+        return (yield from times.compose(request, context))
+    if has_model:
+        return (yield from rent.compose(request, context))
+    if has_card or slots.budget is not None:
+        return (yield from _machine(draft))
+    return (yield from concept.compose(request, context))
+
+
+def price_of(request: Request) -> Money | None:
+    """The price that was said."""
+    price = request.slots.price
+    return price[0] if isinstance(price, tuple) and price else price  # type: ignore[return-value]  # an empty tuple says nothing
+
+
+def currency_of(draft: Draft, amount: Money | None) -> str:
+    """The currency said, else that of the language."""
+    if amount is not None and amount.currency:
+        return amount.currency
+    return "CNY" if draft.language == "zh" else "USD"
+
+
+def _measured(draft: Draft) -> Steps:
+    """Hours and cost from a step time that was measured."""
+    slots = draft.request.slots
+    price = price_of(draft.request)
+    currency = currency_of(draft, price)
+    results = yield (
+        Call(
+            "estimate_time_and_cost",
+            {
+                "step_s": slots.step_s,
+                "steps": slots.steps,
+                "samples": slots.samples,
+                "epochs": slots.epochs or 1,
+                "batch": slots.batch,
+                "price_per_hour": price.amount if price else None,
+                "currency": currency,
+                "instances": slots.instance_count or 1,
+            },
+        ),
+    )
+    draft.use(*results)
+    report = results[0].report
+    if not isinstance(report, TimeReport) or report.hours is None:
+        draft.add(results[0].hint or "", importance=HEAD)
+        return draft.finish("depends")
+    hours = duration(report.hours.value, draft.language)
+    values = {"steps": report.steps, "step": f"{slots.step_s:g}", "hours": hours}
+    if report.cost is None or price is None:
+        draft.say("cost.measured_hours", importance=HEAD, **values)
+    else:
+        per = "/小时" if draft.language == "zh" else "/h"
+        rate = money(price.amount, currency, draft.language, per=per)
+        cost = money(report.cost.value, currency, draft.language)
+        draft.figure("price", price.amount, f"{currency}/h", sources=("user:price",))
+        draft.say("cost.measured", importance=HEAD, cost=cost, price=rate, **values)
+    draft.say("cost.excludes", importance=DETAIL)
+    return draft.finish("not_applicable")
+
+
+def _machine(draft: Draft) -> Steps:
+    """What a card costs, and whether a budget pays for it."""
+    slots = draft.request.slots
+    if slots.instance is not None:
+        call = Call("find_instances", {"name": slots.instance, "provider": slots.provider,
+                                       "region": default_region(draft), "limit": 50})  # fmt: skip
+    else:
+        call = Call(
+            "find_instances",
+            {
+                "gpu": slots.gpu if slots.gpu != "none" else None,
+                "any_variant": slots.gpu_mem_gb is None,
+                "min_gpu_memory_gb": None if slots.gpu else 14.0,
+                "min_gpu_count": slots.gpu_count or 1,
+                "max_gpu_count": slots.gpu_count or 1,
+                "provider": default_provider(draft),
+                "region": default_region(draft),
+                "limit": 50,
+            },
+        )
+    results = yield (call,)
+    draft.use(*results)
+    report = results[0].report
+    if not isinstance(report, InstancesReport):
+        draft.add(results[0].hint or "", importance=HEAD)
+        return draft.finish("depends")
+    priced = sorted(
+        (row for row in report.instances if row.price is not None),
+        key=lambda row: row.price.amount if row.price else 0,
+    )
+    whole = [row for row in priced if row.category != "vgpu-slice"]
+    verdict: Verdict = "depends"
+    if whole and slots.budget is not None:
+        verdict = _tell_budget(draft, slots.budget, whole, priced)
+    else:
+        shown = (whole or priced)[:4]
+        draft.bullets([short_line(draft, row) for row in shown], title=draft.phrase("cost.listed"),
+                      importance=HEAD)  # fmt: skip
+        draft.offer(row.as_offer() for row in shown)
+    draft.say("cost.ways")
+    draft.say("cost.excludes", importance=DETAIL)
+    return draft.finish(verdict)
+
+
+def _tell_budget(
+    draft: Draft, budget: Money, whole: list[InstanceOut], priced: list[InstanceOut]
+) -> Verdict:
+    slots = draft.request.slots
+    best = whole[0]
+    assert best.price is not None
+    currency = currency_of(draft, budget)
+    hours = slots.hours or HOURS_OF_MONTH
+    per_hour = budget.amount if budget.per == "hour" else budget.amount / hours
+    cost = float(best.price.amount) * hours
+    unit = best.price.currency
+    draft.figure("budget", budget.amount, currency, sources=("user:budget",))
+    draft.figure("budget_per_hour", round(per_hour, 3), f"{currency}/h", formula="budget / hours")
+    draft.figure("cost_of_hours", round(cost, 2), unit, formula="price * hours")
+    draft.figure("hours", hours, "h", formula="30 days * 24" if slots.hours is None else "given")
+    per = "/小时" if draft.language == "zh" else "/h"
+    is_enough = unit == currency and float(best.price.amount) <= per_hour
+    draft.say(
+        "cost.budget_enough" if is_enough else "cost.budget_short",
+        line=short_line(draft, best),
+        hours=f"{hours:g}",
+        cost=money(cost, unit, draft.language),
+        budget=money(budget.amount, currency, draft.language),
+        per_hour=money(per_hour, currency, draft.language, per=per),
+        importance=HEAD,
+    )
+    draft.offer([best.as_offer()])
+    if not is_enough and unit == currency:
+        affordable = budget.amount / float(best.price.amount)
+        if budget.per != "hour":
+            draft.figure("affordable_hours", affordable, "h", formula="budget / price")
+            draft.say("cost.affordable", hours=format_significant(affordable, 3))
+        inside = [row for row in priced if row.price and float(row.price.amount) <= per_hour][-3:]
+        draft.bullets([short_line(draft, row) for row in inside], title=draft.phrase("cost.slices"))
+        draft.offer(row.as_offer() for row in inside)
+    return "fits" if is_enough else "depends"

@@ -1,0 +1,238 @@
+"""recommend_instance: what to rent for a run, with its price and what nearly does."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from agent.answer import Answer
+from agent.answering import estimates as told
+from agent.answering.catalog import entry_types
+from agent.answering.draft import BODY, DETAIL, HEAD, Draft
+from agent.answering.fit import failed
+from agent.answering.host import compose_host, is_host_question
+from agent.answering.machines import cards_text, instance_line, price_text, provider_name
+from agent.answering.numbers import duration, gib, money
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.renting import default_provider, default_region
+from agent.answering.sources import guidance_call, passages_in, say_cited
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.memory import MemoryReport
+from agent.toolbox.rent import MissOut, NearMissOut, RecommendedOut, RecommendReport
+
+_SIZES = (7.0, 14.0, 70.0)
+_NOT_FOR_THE_SEARCH = ("gpu", "gpu_mem_gb", "gpu_count", "instance", "provider")
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """What to rent."""
+    draft = Draft(request)
+    slots = request.slots
+    if slots.model is None and slots.params_b is None:
+        return (yield from _without_model(draft))
+    if is_host_question(request):
+        return (yield from compose_host(draft))
+    method = _method(request)
+    calls = [
+        Call("estimate_memory", told.memory_arguments(slots, method=method)),
+        _search(draft, method),
+    ]
+    if method == "lora":
+        calls.append(_search(draft, "qlora"))
+        calls.append(Call("estimate_memory", _free(draft, "qlora")))
+    if slots.instance:
+        calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider}))
+    results = yield tuple(calls)
+    draft.use(*results)
+    need = results[0].report
+    if not isinstance(need, MemoryReport):
+        failed(draft, results[0])
+        return draft.finish("not_applicable")
+    _tell(draft, need, results)
+    told.say_assumptions(draft, need)
+    return draft.finish(_verdict(need), memory=told.memory_range(need), slots=_settled(need))
+
+
+def _verdict(need: MemoryReport) -> Any:
+    """About the machine asked about, where one was named; else it depends on what is rented."""
+    return "does_not_fit" if need.verdict == "does_not_fit" else "depends"
+
+
+def _settled(need: MemoryReport) -> dict[str, Any]:
+    named = need.gpu is not None and not need.gpu.endswith("class")
+    return {"gpu": need.gpu, "gpu_count": need.gpu_count} if named else {}
+
+
+def _method(request: Request) -> str | None:
+    slots = request.slots
+    return (slots.method or "lora") if slots.task != "infer" else None
+
+
+def _free(draft: Draft, method: str | None) -> dict[str, Any]:
+    """The run without a machine."""
+    nothing = dict.fromkeys(_NOT_FOR_THE_SEARCH)
+    return told.memory_arguments(draft.request.slots, method=method, **nothing)
+
+
+def _search(draft: Draft, method: str | None) -> Call:
+    slots = draft.request.slots
+    provider = default_provider(draft)
+    providers = slots.providers or ((provider,) if provider else ())
+    arguments: dict[str, Any] = {
+        **_free(draft, method),
+        "providers": providers,
+        "region": default_region(draft),
+        "spot": slots.billing == "spot",
+        "hours": slots.hours,
+    }
+    if slots.budget is not None:
+        arguments["budget"] = slots.budget.amount
+        arguments["budget_currency"] = slots.budget.currency or _currency(draft)
+        arguments["budget_per"] = {"hour": "hour", "month": "month", "total": "run"}[
+            slots.budget.per or "total"
+        ]
+    return Call("recommend", {k: v for k, v in arguments.items() if v is not None})
+
+
+def _currency(draft: Draft) -> str:
+    return "CNY" if draft.language == "zh" else "USD"
+
+
+def _tell(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> None:
+    found = [r.report for r in results if isinstance(r.report, RecommendReport)]
+    what = told.what(draft, need)
+    if found and found[0].offers:
+        _tell_offers(draft, found[0], what)
+    else:
+        _tell_none(draft, need, what)
+    for result in results:
+        if isinstance(result.report, InstancesReport) and result.report.instances:
+            line = instance_line(draft, result.report.instances[0])
+            draft.say("rent.asked_instance", line=line)
+    alternative = results[3].report if len(results) > 3 else None
+    if len(found) > 1 and isinstance(alternative, MemoryReport) and found[1].offers:
+        lines = [offer_line(draft, o) for o in found[1].offers[:2]]
+        title = draft.phrase("rent.qlora_instead", need=gib(alternative.process_bytes))
+        draft.bullets(lines, title=title)
+        draft.offer(o.instance.as_offer() for o in found[1].offers[:2])
+    if found:
+        _tell_misses(draft, found[0])
+    draft.say("rent.spot_hint", importance=DETAIL)
+
+
+def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
+    best = found.offers[0]
+    price = best.instance.price
+    draft.say(
+        "rent.best",
+        instance=f"{provider_name(draft, best.instance.provider)} `{best.instance.instance_type}`",
+        cards=cards_text(draft, best.instance) + _spread(draft, best),
+        price=price_text(draft, price) if price else _per_hour(draft, best),
+        what=what,
+        need=gib(best.need_bytes),
+        usable=gib(best.usable_bytes),
+        importance=HEAD,
+    )
+    costs = [
+        draft.phrase("rent.month", cost=money(best.cost_per_month, best.currency, draft.language))
+    ]
+    if best.hours is not None and best.cost_of_job is not None:
+        cost = money(best.cost_of_job, best.currency, draft.language)
+        costs.append(
+            draft.phrase("rent.job", hours=duration(best.hours, draft.language), cost=cost)
+        )
+    draft.add(told.joined(draft, costs) + draft.phrase("catalog.stop"))
+    draft.bullets([offer_line(draft, o) for o in found.offers[1:3]],
+                  title=draft.phrase("rent.others"), importance=BODY)  # fmt: skip
+    draft.offer(o.instance.as_offer() for o in found.offers[:3])
+
+
+def _tell_none(draft: Draft, need: MemoryReport, what: str) -> None:
+    budget = draft.request.slots.budget
+    if budget is None:
+        draft.say("rent.none", what=what, need=gib(need.process_bytes), importance=HEAD)
+        return
+    per = {"hour": ("/小时", "/h"), "month": ("/月", "/month")}.get(budget.per or "", ("", ""))
+    amount = money(budget.amount, budget.currency or _currency(draft), draft.language,
+                   per=per[0 if draft.language == "zh" else 1])  # fmt: skip
+    draft.say("rent.none_budget", budget=amount, what=what, need=gib(need.process_bytes),
+              importance=HEAD)  # fmt: skip
+
+
+def offer_line(draft: Draft, offer: RecommendedOut) -> str:
+    """One recommended type: cards, how it is spread, price."""
+    price = offer.instance.price
+    cost = price_text(draft, price) if price else _per_hour(draft, offer)
+    name = f"{provider_name(draft, offer.instance.provider)} `{offer.instance.instance_type}`"
+    spread = _spread(draft, offer)
+    separator = ", " if draft.language == "en" else "，"
+    return f"{name}（{cards_text(draft, offer.instance)}{spread}）{separator}{cost}"
+
+
+def _per_hour(draft: Draft, offer: RecommendedOut) -> str:
+    per = "/小时" if draft.language == "zh" else "/h"
+    return money(offer.cost_per_hour, offer.currency, draft.language, per=per)
+
+
+def _spread(draft: Draft, offer: RecommendedOut) -> str:
+    if offer.parallelism is None or offer.gpus_used < 2:
+        return ""
+    words = {"zero3": "ZeRO-3", "zero2": "ZeRO-2", "ddp": "DDP"}
+    name = words.get(offer.parallelism, offer.parallelism.upper())
+    return draft.phrase("rent.spread", gpus=offer.gpus_used, parallelism=name)
+
+
+def _tell_misses(draft: Draft, found: RecommendReport) -> None:
+    lines = [line for miss in found.near_misses[:3] if (line := _miss_line(draft, miss))]
+    draft.bullets(lines[:2], title=draft.phrase("rent.misses"), importance=DETAIL)
+
+
+def _miss_line(draft: Draft, found: NearMissOut) -> str:
+    miss: MissOut = found.misses[0]
+    values = {"instance": f"`{found.instance_type}`", "gpu": found.gpu or "?"}
+    if miss.code == "memory" and miss.needed and miss.has:
+        draft.figure(f"{found.instance_type}: needed", miss.needed, "B", formula="estimate")
+        draft.figure(f"{found.instance_type}: usable", miss.has, "B", formula="catalog")
+        return draft.phrase("rent.miss_memory", need=gib(miss.needed), has=gib(miss.has), **values)
+    if miss.code in ("no_price", "price", "no_bf16", "tight", "no_nvlink", "no_rdma"):
+        return draft.phrase(
+            "rent.miss_other", reason=draft.phrase(f"rent.reason_{miss.code}"), **values
+        )
+    return ""
+
+
+# ---- no model
+
+
+def _without_model(draft: Draft) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]:
+    """Needs of common sizes, what there is to start with, and one question."""
+    slots = draft.request.slots
+    methods = (slots.method,) if slots.method else ("qlora", "lora")
+    pairs = [(size, method) for size in _SIZES for method in methods]
+    results = yield (
+        *(Call("estimate_memory", {"params_b": size, "task": "train", "method": method})
+          for size, method in pairs),
+        guidance_call(draft.request, k=2),
+    )  # fmt: skip
+    draft.use(*results)
+    draft.say("rent.ask", importance=HEAD)
+    lines = []
+    for (size, method), result in zip(pairs, results, strict=False):
+        if isinstance(result.report, MemoryReport):
+            need = gib(result.report.process_bytes)
+            name = told.method_name(draft, method)
+            lines.append(draft.phrase("rent.row", size=f"{size:g}", method=name, need=need))
+    draft.bullets(lines)
+    yield from entry_types(draft, default_provider(draft))
+    say_cited(draft, passages_in(results)[:2])
+    question = draft.request.clarifying_question or draft.phrase("rent.ask_question")
+    answer = draft.finish("depends")
+    if draft.request.clarifying_question is None:
+        asked = draft.phrase("common.question", question=question)
+        answer = answer.model_copy(
+            update={"clarifying_question": question, "text": f"{answer.text}\n\n{asked}"}
+        )
+    return answer

@@ -1,0 +1,150 @@
+"""spot_checkpoint: what spot costs and saves, and how often to save checkpoints."""
+
+from __future__ import annotations
+
+import re
+
+from agent.answer import AssumptionOut
+from agent.answering import estimates as told
+from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
+from agent.answering.machines import provider_name
+from agent.answering.numbers import duration, money
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.renting import default_region
+from agent.answering.sources import guidance_call, passages_in, say_cited
+from agent.request import Request
+from agent.toolbox.catalog import InstanceOut, InstancesReport
+from agent.toolbox.speed import SpotReport
+
+_MTBF_HOURS = 6.0
+_ABOUT_SAVING = re.compile(
+    r"checkpoint|检查点|断点|保存|存一次|回收|中断|reclaim|interrupt|preempt|lost|丢", re.IGNORECASE
+)
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """Price first where that was asked, the checkpoint interval first where that was."""
+    draft = Draft(request)
+    slots = request.slots
+    calls = [
+        Call(
+            "spot_plan",
+            {
+                "checkpoint_minutes": slots.ckpt_minutes,
+                "params_b": slots.params_b,
+                "mtbf_hours": slots.mtbf_hours or _MTBF_HOURS,
+                "job_hours": slots.hours,
+                "provider": slots.provider,
+                "currency": "CNY" if draft.language == "zh" else "USD",
+            },
+        ),
+        guidance_call(request, k=2),
+    ]
+    if slots.instance:
+        calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider,
+                                             "region": default_region(draft)}))  # fmt: skip
+    results = yield tuple(calls)
+    draft.use(*results)
+    plan = results[0].report
+    about_saving = (
+        bool(_ABOUT_SAVING.search(request.search_query)) or slots.ckpt_minutes is not None
+    )
+    if isinstance(plan, SpotReport):
+        if about_saving:
+            _say_interval(draft, plan)
+        for result in results:
+            if isinstance(result.report, InstancesReport):
+                for row in result.report.instances[:1]:
+                    _say_quote(draft, row)
+        _say_prices(draft, plan, importance=DETAIL if about_saving else HEAD)
+        _say_terms(draft, plan)
+        if not about_saving:
+            _say_interval(draft, plan)
+    say_cited(draft, passages_in(results)[:2])
+    return draft.finish("depends" if about_saving else "not_applicable")
+
+
+def _say_interval(draft: Draft, plan: SpotReport) -> None:
+    slots = draft.request.slots
+    if slots.mtbf_hours is None:
+        why = "interruption rates differ by type and region; a few hours is a cautious guess"
+        draft.assume([AssumptionOut(name="mtbf_hours", value=plan.mtbf_hours, unit="h", why=why)])
+    draft.figure("overhead_pct", round(plan.overhead * 100, 1), "%", formula="overhead * 100")
+    draft.say(
+        "spot.interval",
+        interval=duration(plan.interval_minutes / 60, draft.language),
+        save=duration(plan.checkpoint_minutes / 60, draft.language),
+        mtbf=duration(plan.mtbf_hours, draft.language),
+        lost=duration(plan.lost_minutes / 60, draft.language),
+        overhead=f"{plan.overhead * 100:.0f}%",
+        importance=HEAD,
+    )
+    draft.say("spot.why")
+    draft.say("spot.state")
+
+
+def _say_terms(draft: Draft, plan: SpotReport) -> None:
+    for row in plan.terms:
+        if (
+            row.notice_minutes is None
+            or len(plan.terms) > 1
+            and row.provider not in ("alibaba", "aws")
+        ):
+            continue
+        protection = ""
+        if row.protection_hours is not None:
+            protection = draft.phrase("spot.protection", hours=f"{row.protection_hours:g}")
+        notice = draft.phrase("spot.notice_minutes", minutes=f"{row.notice_minutes:g}")
+        draft.say("spot.notice", provider=provider_name(draft, row.provider), notice=notice,
+                  protection=protection)  # fmt: skip
+
+
+def _say_prices(draft: Draft, plan: SpotReport, *, importance: int) -> None:
+    draft.say("spot.floating", importance=importance)
+    for row in plan.terms:
+        if row.least_share is not None and (len(plan.terms) == 1 or row.provider == "alibaba"):
+            saving = round((1 - row.least_share) * 100)
+            draft.figure(f"{row.provider}: saving ceiling", saving, "%", sources=(row.source,))
+            draft.say("spot.ceiling", provider=provider_name(draft, row.provider),
+                      share=f"{row.least_share * 100:.0f}%", saving=f"{saving}%")  # fmt: skip
+    items = [
+        draft.phrase(
+            "spot.seen_item",
+            provider=provider_name(draft, seen.provider),
+            share=f"{seen.median * 100:.0f}%",
+            saving=f"{(1 - seen.median) * 100:.0f}%",
+        )
+        for seen in plan.seen
+    ]
+    if items:
+        draft.say("spot.seen", items=told.joined(draft, items))
+    draft.say("spot.mind", importance=EXTRA)
+
+
+def _say_quote(draft: Draft, row: InstanceOut) -> None:
+    quote = row.spot
+    if quote is None:
+        return
+    per = "/小时" if draft.language == "zh" else "/h"
+
+    def amount(value: object) -> str:
+        return money(float(str(value)), quote.currency, draft.language, per=per)
+
+    on_demand = amount(row.price.amount) if row.price else draft.phrase("machines.no_price")
+    values = {
+        "instance": row.instance_type,
+        "low": amount(quote.low),
+        "high": amount(quote.high),
+        "region": quote.region or draft.phrase("machines.no_region"),
+        "on_demand": on_demand,
+    }
+    draft.offer([row.as_offer()])
+    if quote.likely is None:
+        draft.say("spot.quote_range", importance=HEAD, **values)
+        return
+    saving = 0.0 if row.price is None else 1 - float(quote.likely) / float(row.price.amount)
+    draft.figure(
+        f"{row.instance_type}: spot saving", round(saving, 3), "1", formula="1 - spot / on demand"
+    )
+    draft.say("spot.quote", likely=amount(quote.likely), date=quote.as_of or "",
+              saving=f"{saving * 100:.0f}%", importance=HEAD, **values)  # fmt: skip

@@ -1,0 +1,206 @@
+"""time_estimate: how long a job takes, at what speed, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from agent.answer import Answer, AssumptionOut
+from agent.answering import concept, cost
+from agent.answering import estimates as told
+from agent.answering.draft import DETAIL, HEAD, Draft
+from agent.answering.fit import quoted_hint
+from agent.answering.machines import short_line
+from agent.answering.numbers import count, duration, money
+from agent.answering.phrases import sentences
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.renting import default_provider, default_region
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.speed import TimeReport
+from tools.units import format_significant
+
+_SAMPLES, _TOKENS_EACH = 50_000, 512
+"""Work assumed when none was said: a common instruction set of this order."""
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """Hours of a training job, or speed of serving."""
+    draft = Draft(request)
+    slots = request.slots
+    if slots.step_s is not None:
+        return (yield from cost.compose(request, context))
+    has_model = slots.model is not None or slots.params_b is not None
+    if not has_model or slots.gpu in (None, "none"):
+        return (yield from concept.compose(request, context))
+    if slots.task == "infer":
+        return (yield from _serving(draft))
+    return (yield from _training(draft))
+
+
+def time_arguments(draft: Draft, **changes: Any) -> dict[str, Any]:
+    """Arguments of estimate_time_and_cost for what was said."""
+    slots = draft.request.slots
+    said: dict[str, Any] = {
+        name: getattr(slots, name)
+        for name in ("model", "params_b", "precision", "quantization", "framework", "gpu", "nodes",
+                     "batch", "seq_len", "input_len", "output_len")
+    }  # fmt: skip
+    said["gpu_count"] = slots.gpu_count or 1
+    said.update(changes)
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _training(draft: Draft) -> Steps:
+    slots = draft.request.slots
+    is_assumed = slots.tokens is None and slots.samples is None
+    work: dict[str, Any] = {"tokens": slots.tokens, "samples": slots.samples}
+    each = slots.tokens_per_sample or slots.seq_len or _TOKENS_EACH
+    if slots.tokens is None:
+        work = {"samples": slots.samples or _SAMPLES, "tokens_per_sample": each}
+    method = slots.method or "lora"
+    arguments = time_arguments(
+        draft, task="train", method=method, epochs=slots.epochs or 1, batch=None, **work
+    )
+    results = yield (
+        Call("estimate_time_and_cost", arguments),
+        Call(
+            "find_instances",
+            {
+                "gpu": slots.gpu,
+                "any_variant": slots.gpu_mem_gb is None,
+                "provider": default_provider(draft),
+                "region": default_region(draft),
+                "min_gpu_count": slots.gpu_count or 1,
+                "max_gpu_count": slots.gpu_count or 1,
+                "limit": 50,
+            },
+        ),
+    )
+    draft.use(*results)
+    report = results[0].report
+    if not isinstance(report, TimeReport) or report.hours is None or report.tokens_per_s is None:
+        return _cannot(draft, results[0])
+    if is_assumed:
+        tokens = report.tokens or 0
+        why = "no amount of data was said"
+        draft.assume(
+            [
+                AssumptionOut(name="samples", value=_SAMPLES, unit="1", why=why),
+                AssumptionOut(name="tokens_per_sample", value=each, unit="token", why=why),
+            ]
+        )
+        draft.say("times.assumed_work", samples=count(_SAMPLES, draft.language), each=each,
+                  tokens=count(tokens, draft.language), importance=HEAD)  # fmt: skip
+    if slots.method is None:
+        why = "no method was said; LoRA is the usual one"
+        draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
+    _tell(draft, report, each)
+    yield from _cost(draft, report, results[1])
+    return draft.finish("depends")
+
+
+def _tell(draft: Draft, report: TimeReport, each: int) -> None:
+    slots = draft.request.slots
+    assert report.hours is not None
+    assert report.tokens_per_s is not None
+    name = slots.gpu or ""
+    gpu = f"{report.gpu_count}×{name}" if report.gpu_count > 1 else name
+    draft.say(
+        "times.head",
+        hours=duration(report.hours.value, draft.language),
+        low=duration(report.hours.low, draft.language),
+        high=duration(report.hours.high, draft.language),
+        tokens=count(report.tokens or 0, draft.language),
+        speed=format_significant(report.tokens_per_s.value, 2),
+        gpu=gpu,
+        importance=HEAD,
+    )
+    draft.figure("tokens", report.tokens or 0, "token", formula="samples * tokens each * epochs")
+    if report.samples is not None:
+        draft.say(
+            "times.work",
+            samples=count(report.samples / (slots.epochs or 1), draft.language),
+            each=each,
+            epochs=f"{slots.epochs or 1:g}",
+            tokens=count(report.tokens or 0, draft.language),
+        )
+    mfu = f"{(report.mfu or 0) * 100:.0f}%"
+    draft.figure("mfu", report.mfu or 0, "1", formula="model FLOPs / (peak * time)")
+    draft.say("times.rate", low=format_significant(report.tokens_per_s.low, 2),
+              high=format_significant(report.tokens_per_s.high, 2), mfu=mfu)  # fmt: skip
+    draft.say("times.depends", importance=DETAIL)
+    draft.assume(report.assumptions)
+    items = [
+        draft.phrase(f"assumptions.{a.name}", value=a.value)
+        for a in draft.assumptions
+        if a.name in sentences("assumptions")
+    ]
+    if items:
+        draft.say("times.assumed", items=told.joined(draft, items), importance=DETAIL)
+
+
+def _cost(
+    draft: Draft, report: TimeReport, found: ToolResult
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
+    rows = found.report.instances if isinstance(found.report, InstancesReport) else ()
+    priced = [r for r in rows if r.price is not None and r.category == "gpu"]
+    if not priced or report.hours is None:
+        return
+    best = min(priced, key=lambda r: r.price.amount if r.price else 0)
+    assert best.price is not None
+    price, currency = float(best.price.amount), best.price.currency
+    amounts = [price * getattr(report.hours, name) for name in ("value", "low", "high")]
+    for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True):
+        draft.figure(name, round(amount, 2), currency, formula="hours * price")
+    told_amounts = [money(a, currency, draft.language) for a in amounts]
+    draft.say("times.cost", line=short_line(draft, best), cost=told_amounts[0],
+              low=told_amounts[1], high=told_amounts[2])  # fmt: skip
+    draft.offer([best.as_offer()])
+    yield from ()
+
+
+def _cannot(draft: Draft, result: ToolResult) -> Answer:
+    draft.say("times.cannot", reason=quoted_hint(draft, result), importance=HEAD)
+    slots = draft.request.slots
+    if (slots.gpu_count or 1) > 1 and slots.gpu is not None:
+        draft.say("times.multi", gpu=slots.gpu)
+    draft.say("times.depends")
+    return draft.finish("depends")
+
+
+def _serving(draft: Draft) -> Steps:
+    slots = draft.request.slots
+    concurrency = slots.concurrency or slots.batch or 1
+    results = yield (
+        Call("estimate_time_and_cost",
+             time_arguments(draft, task="infer", concurrency=concurrency, batch=None)),
+    )  # fmt: skip
+    draft.use(*results)
+    report = results[0].report
+    if not isinstance(report, TimeReport) or report.stream_tokens_per_s is None:
+        return _cannot(draft, results[0])
+    say_serving_speed(draft, report, concurrency)
+    draft.assume(report.assumptions)
+    return draft.finish("depends")
+
+
+def say_serving_speed(
+    draft: Draft, report: TimeReport, concurrency: int, *, importance: int = HEAD
+) -> None:
+    """Tokens per second of one stream and of all."""
+    stream, total, ttft = report.stream_tokens_per_s, report.tokens_per_s, report.ttft_s
+    if stream is None or total is None or ttft is None:
+        return
+    draft.say(
+        "times.serving",
+        speed=format_significant(stream.value, 2),
+        low=format_significant(stream.low, 2),
+        high=format_significant(stream.high, 2),
+        ttft=format_significant(ttft.value, 2),
+        total=format_significant(total.value, 2),
+        concurrency=concurrency,
+        importance=importance,
+    )
