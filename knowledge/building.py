@@ -2,7 +2,7 @@
 
 The index lives in ``<cache>/guidance/<key>``. The key is a hash of the notes, the glossary, the
 code that reads them and the embedder's id, so a changed note is another index and an unchanged
-one is found ready. Vectors of texts that an older index holds are taken over.
+one is found ready. Vectors are kept in the store by their text's hash and are taken over.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from knowledge.locks import file_lock, put_in_place
 from knowledge.notes import all_sections, note_files
 from knowledge.settings import KnowledgeSettings
 from knowledge.snapshot import Snapshot, Vectors, views_of
+from knowledge.store import Record, VectorStore, collection_name, open_store
 
 Progress = Callable[[str], None]
 _CODE = (
@@ -93,24 +94,25 @@ def build(
     if not is_built(folder):
         with file_lock(settings.cache_dir / "guidance.lock"):
             if not is_built(folder):
-                _build_aside(folder, make_embedder(settings), progress or (lambda _: None))
+                _build_aside(folder, settings, progress or (lambda _: None))
                 built = True
                 _prune(folder)
     count = len(all_sections()) if built else 0
     return BuildReport(folder, built, count, name, time.monotonic() - started)
 
 
-def _build_aside(folder: Path, embedder: Embedder | None, progress: Progress) -> None:
+def _build_aside(folder: Path, settings: KnowledgeSettings, progress: Progress) -> None:
+    embedder = make_embedder(settings)
     aside = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     sections = all_sections()
     vectors = outside = None
     if embedder is not None:
+        store = open_store(settings, folder=settings.cache_dir / "chroma")
         views = [v.text for v in views_of(sections)]
         texts = [*views, *background()]
-        both = _embed_new(texts, embedder, folder.parent, progress)
-        _save_vector_cache(aside, texts, both, embedder)
+        both = _embed_new(texts, embedder, store, progress)
         vectors, outside = both[: len(views)], both[len(views) :]
     name = "lexical" if embedder is None else embedder.id
     Snapshot.build(sections, vectors, embedder_id=name, background=outside).save(aside)
@@ -118,31 +120,27 @@ def _build_aside(folder: Path, embedder: Embedder | None, progress: Progress) ->
     progress(f"{len(sections)} passages indexed with {name}")
 
 
-def _digests(texts: list[str]) -> list[str]:
-    return [hashlib.sha256(t.encode()).hexdigest()[:24] for t in texts]
-
-
-def _save_vector_cache(folder: Path, texts: list[str], vectors: Vectors, by: Embedder) -> None:
-    with (folder / "embedded.npz").open("wb") as file:
-        np.savez(file, id=np.array(by.id), digests=np.array(_digests(texts)), vectors=vectors)
-
-
 def _embed_new(
-    texts: list[str], embedder: Embedder, shelf: Path, progress: Progress, *, batch: int = 64
+    texts: list[str], embedder: Embedder, store: VectorStore, progress: Progress, *, batch: int = 64
 ) -> Vectors:
-    """Vectors of all texts; only those that no older index on the shelf holds are computed."""
-    known: dict[str, Vectors] = {}
-    for path in shelf.glob("*/embedded.npz"):
-        with np.load(path, allow_pickle=False) as held:
-            if str(held["id"]) == embedder.id:
-                known.update(zip(held["digests"].tolist(), held["vectors"], strict=True))
-    digests = _digests(texts)
-    missing = [i for i, d in enumerate(digests) if d not in known]
+    """Vectors of all texts; only those that the store does not hold are computed.
+
+    Records are named by their text's hash, so a build that was killed is taken up where it was.
+    """
+    shelf = collection_name("guidance", embedder.id)
+    digests = [hashlib.sha256(t.encode()).hexdigest()[:32] for t in texts]
+    known = {r.id: r.vector for r in store.read(shelf)}
+    missing = list({d: i for i, d in enumerate(digests) if d not in known}.values())
     for start in range(0, len(missing), batch):
         rows = missing[start : start + batch]
-        for row, vector in zip(rows, embedder.passages([texts[r] for r in rows]), strict=True):
-            known[digests[row]] = vector
+        vectors = embedder.passages([texts[r] for r in rows])
+        records = [Record(digests[r], texts[r], {}, v) for r, v in zip(rows, vectors, strict=True)]
+        store.put(shelf, records)
+        known.update((r.id, r.vector) for r in records)
         progress(f"embedded {min(start + batch, len(missing))} of {len(missing)} new texts")
+    stale = sorted(known.keys() - set(digests))
+    if len(stale) > len(digests):
+        store.drop(shelf, stale)
     return np.asarray([known[d] for d in digests], dtype=np.float32)
 
 

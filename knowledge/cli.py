@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from knowledge.building import build
+from knowledge.library import FileResult, Library
 from knowledge.retriever import Retriever
 from knowledge.settings import KnowledgeSettings
 from knowledge.types import Passage
@@ -89,6 +91,52 @@ def _search_batch(args: argparse.Namespace) -> int:
     return 0
 
 
+def _ingest(args: argparse.Namespace) -> int:
+    counts: Counter[str] = Counter()
+
+    def show(result: FileResult) -> None:
+        counts[result.status] += 1
+        print(_result_line(result, as_json=args.json), flush=True)
+
+    library = Library(KnowledgeSettings.from_env())
+    paths = [Path(p) for p in args.paths]
+    library.ingest(paths, collection=args.collection, prune=args.prune, report=show)
+    summary = ", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "no files"
+    print(f"{args.collection}: {summary}", file=sys.stderr)
+    return 1 if counts["rejected"] == counts.total() > 0 else 0
+
+
+def _result_line(result: FileResult, *, as_json: bool) -> str:
+    if as_json:
+        return json.dumps(result._asdict(), ensure_ascii=False)
+    detail = f" ({result.reason})" if result.reason else ""
+    amount = f" [{result.piece_count} passages]" if result.piece_count else ""
+    return f"{result.status:<9} {result.path}{amount}{detail}"
+
+
+def _remove(args: argparse.Namespace) -> int:
+    library = Library(KnowledgeSettings.from_env())
+    gone = library.remove([Path(p) for p in args.paths], collection=args.collection)
+    for result in gone:
+        print(_result_line(result, as_json=args.json))
+    if not gone:
+        print(f"Nothing in {args.collection!r} came from there.", file=sys.stderr)
+    return 0 if gone else 1
+
+
+def _documents(args: argparse.Namespace) -> int:
+    library = Library(KnowledgeSettings.from_env())
+    entries = [] if library.is_empty else library.entries()
+    for entry in entries:
+        if args.json:
+            print(json.dumps(entry._asdict(), ensure_ascii=False))
+        else:
+            print(
+                f"{entry.collection}  {entry.path}  {entry.piece_count} passages  {entry.added_on}"
+            )
+    return 0
+
+
 def _evaluate(args: argparse.Namespace) -> int:
     from knowledge.evaluate import Parts, fit, read_cases, table
 
@@ -119,6 +167,19 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("--batch", metavar="IN.jsonl", help='lines {"id", "query"}')
     search.add_argument("--out", metavar="OUT.jsonl")
     search.set_defaults(run=_search)
+    ingest = commands.add_parser("ingest", help="add documents of your own")
+    ingest.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    ingest.add_argument("--prune", action="store_true", help="also remove what is gone from them")
+    ingest.set_defaults(run=_ingest)
+    remove = commands.add_parser("remove", help="take documents out again")
+    remove.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    remove.set_defaults(run=_remove)
+    held = commands.add_parser("documents", help="list what was added")
+    held.set_defaults(run=_documents)
+    for command in (ingest, remove, held):
+        command.add_argument("--json", action="store_true")
+    for command in (ingest, remove):
+        command.add_argument("--collection", default="documents", help="name of the group")
     measure = commands.add_parser("evaluate", help="figures on labelled queries, part by part")
     measure.add_argument("--cases", metavar="FILE.jsonl", nargs="+", required=True)
     measure.add_argument("--fit", action="store_true", help="print constants fitted on the cases")

@@ -35,6 +35,8 @@ class Belonging(NamedTuple):
 
     nearest_background: float
     """Cosine with the nearest background question."""
+    mean_background: float
+    """Mean cosine with the background questions: what unrelated texts come to."""
     probe: float
     """About +1 inside the field, -1 outside."""
 
@@ -76,9 +78,9 @@ class Field:
 
     def place(self, query: Vectors) -> Belonging:
         """Where a query lies."""
-        return Belonging(
-            float((self.background @ query).max()), float((query - self.centre) @ self.weights)
-        )
+        cosines = self.background @ query
+        probe = float((query - self.centre) @ self.weights)
+        return Belonging(float(cosines.max()), float(cosines.mean()), probe)
 
     def save(self, folder: Path) -> None:
         """Writes field.npz into a folder."""

@@ -45,11 +45,15 @@ class Evidence:
 
     lexical: Scores
     """(units,)"""
+    terms: tuple[str, ...]
+    """The query's index terms, concepts included."""
     concept_count: int
     dense: Scores | None = None
     """(units,) cosines; None where no embedder was there."""
     belonging: Belonging | None = None
     spread: float = 1.0
+    vector: Scores | None = None
+    """(dimensions,) the query as the embedder sees it."""
 
 
 @cache
@@ -68,5 +72,19 @@ def relevance(evidence: Evidence, constants: Calibration | None = None) -> Score
     if e.dense is not None and e.belonging is not None:
         x = x + c.dense * (e.dense - e.belonging.nearest_background) / e.spread
         x = x + c.probe * e.belonging.probe
+    result: Scores = (1 / (1 + np.exp(-x))).astype(np.float32)
+    return result
+
+
+def document_relevance(evidence: Evidence, lexical: Scores, dense: Scores | None) -> Scores:
+    """Relevance of each piece of a reader's own documents, (pieces,), 0 to 1.
+
+    They may be about anything, so the field does not matter: a piece is compared with how near
+    the query comes to unrelated questions on average.
+    """
+    c = calibration("documents-lexical" if dense is None else "documents")
+    x = c.lexical * lexical + c.bias
+    if dense is not None and evidence.belonging is not None:
+        x = x + c.dense * (dense - evidence.belonging.mean_background) / evidence.spread
     result: Scores = (1 / (1 + np.exp(-x))).astype(np.float32)
     return result

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -13,6 +15,7 @@ from knowledge.building import build, index_folder
 from knowledge.corrections import errata_of_claims
 from knowledge.embedders import Embedder, make_embedder
 from knowledge.glossary import concepts
+from knowledge.library import Library
 from knowledge.relevance import THRESHOLD, Evidence, Scores, relevance
 from knowledge.settings import KnowledgeSettings
 from knowledge.snapshot import Snapshot
@@ -22,6 +25,8 @@ from knowledge.types import Language, Mode, Passage, Section
 
 NEAR = 0.4
 """Units below the threshold are still shown beside a best one that they come this near to."""
+REMOTE_CHECK_S = 60.0
+"""How often a replica asks the server whether documents changed."""
 MAX_QUERY_CHARS = 2000
 """Longer questions are cut for the comparison: a pasted log says in its first lines what it is."""
 
@@ -32,6 +37,7 @@ class Retriever:
     def __init__(self, settings: KnowledgeSettings, guidance: Snapshot) -> None:
         self._settings = settings
         self._guidance = guidance
+        self._shelf = Shelf(settings)
         self._embedder: Embedder | None = None
         self._is_loaded = False
         self._loading = threading.Lock()
@@ -72,13 +78,15 @@ class Retriever:
     def evidence(self, text: str) -> Evidence:
         """What speaks for each unit of the guidance, measured for one query."""
         found = concepts(text)
-        lexical = self._guidance.lexical.scores([*terms(text), *(f"c:{c}" for c in found)])
+        asked = (*terms(text), *(f"c:{c}" for c in found))
+        lexical = self._guidance.lexical.scores(asked)
         embedder, field = self._get_embedder(), self._guidance.field
         if embedder is None or field is None:
-            return Evidence(lexical, len(found))
+            return Evidence(lexical, asked, len(found))
         vector = embedder.query(text)
         dense = self._guidance.dense(vector)
-        return Evidence(lexical, len(found), dense, field.place(vector), field.spread)
+        place, spread = field.place(vector), field.spread
+        return Evidence(lexical, asked, len(found), dense, place, spread, vector)
 
     def lexical_scores(self, query_terms: Sequence[str]) -> Scores:
         """Share of some terms that each unit of the guidance holds, (units,)."""
@@ -101,6 +109,50 @@ class Retriever:
         rows = [self._guidance.passages[r] for r in self._guidance.units[unit]]
         section = next((s for s in rows if s.language == language), rows[0])
         return _to_passage(section, score, self.mode)
+
+
+def merged(guidance: list[Passage], own: list[Passage], k: int) -> list[Passage]:
+    """Guidance and a reader's own passages in one list of k.
+
+    Checked guidance keeps its places: a reader's own documents stand in at most one of the first
+    three places, there only when they are more relevant than any guidance, and in at most half
+    of the list; all of it is theirs where there is no guidance.
+    """
+    if not guidance:
+        return own[:k]
+    own = own[: max(1, k // 2)]
+    lead = own[:1] if own and own[0].score > guidance[0].score else []
+    rest = own[len(lead) :]
+    first = [*lead, *guidance][: max(1, min(3, k))]
+    after = guidance[len(first) - len(lead) :]
+    later = sorted([*rest, *after], key=lambda p: -p.score)
+    return [*first, *later][:k]
+
+
+class Shelf:
+    """The index of a reader's documents, opened again when they change; safe between threads."""
+
+    def __init__(self, settings: KnowledgeSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._library: Library | None = None
+        self._stamp: object = None
+        self._checked_at = -math.inf
+        self._snapshot: Snapshot | None = None
+
+    def documents(self) -> Snapshot | None:
+        """The documents as they are, or as they were a minute ago on a server."""
+        is_remote = "://" in self._settings.store
+        if is_remote and time.monotonic() - self._checked_at < REMOTE_CHECK_S:
+            return self._snapshot
+        with self._lock:
+            library = self._library = self._library or Library(self._settings)
+            stamp = library.stamp()
+            if stamp != self._stamp:
+                self._snapshot = library.snapshot()
+                self._stamp = library.stamp()
+            self._checked_at = time.monotonic()
+            return self._snapshot
 
 
 def _to_passage(section: Section, score: float, mode: Mode) -> Passage:

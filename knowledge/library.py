@@ -1,0 +1,372 @@
+"""A reader's own documents: what is kept, and how it is changed so that nothing is half there.
+
+Pieces of a document carry its version (a hash of its bytes). The manifest says which version
+counts. A document is written pieces first, manifest last, and reported only then: a process
+killed at any point leaves either the old version or the new one, and pieces that no manifest
+entry names are swept up later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from knowledge.chunker import Piece, pieces
+from knowledge.embedders import Embedder, embedder_id, make_embedder
+from knowledge.locks import file_lock, put_in_place, write_atomically
+from knowledge.parsers import SUFFIXES, UnreadableDocumentError, parse_document, read_bytes
+from knowledge.settings import KnowledgeSettings
+from knowledge.snapshot import Snapshot
+from knowledge.store import (
+    NO_VECTOR,
+    MemoryStore,
+    Record,
+    VectorStore,
+    collection_name,
+    open_store,
+)
+from knowledge.text import language_of
+from knowledge.types import Section
+from tools.errors import UserInputError
+
+Status = Literal["added", "updated", "unchanged", "removed", "rejected"]
+_ORPHAN_AGE_S = 3600.0
+"""On a shared store, pieces younger than this may belong to a writer that is still at work."""
+
+
+class FileResult(NamedTuple):
+    """What became of one file."""
+
+    path: str
+    status: Status
+    reason: str = ""
+    piece_count: int = 0
+
+
+Report = Callable[[FileResult], None]
+
+
+class Entry(NamedTuple):
+    """One document of the manifest."""
+
+    key: str
+    collection: str
+    path: str
+    version: str
+    pieces_in: str
+    """The store's collection that holds its pieces; tells the embedder."""
+    piece_count: int
+    added_on: str
+
+
+def _key(collection: str, path: str) -> str:
+    return hashlib.sha256(f"{collection}\n{path}".encode()).hexdigest()[:24]
+
+
+class Library:
+    """The documents of one state folder or server."""
+
+    def __init__(self, settings: KnowledgeSettings) -> None:
+        self._settings = settings
+        self.folder = settings.state_dir / "documents"
+        self._manifest = collection_name("manifest", "documents")
+        self._embedder_id = embedder_id(settings)
+        self._pieces = collection_name("pieces", self._embedder_id)
+
+    @cached_property
+    def _store(self) -> VectorStore:
+        return open_store(self._settings, folder=self.folder / "chroma")
+
+    @cached_property
+    def _embedder(self) -> Embedder | None:
+        return make_embedder(self._settings)
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def entries(self) -> list[Entry]:
+        """Documents that count, by collection and path."""
+        found = [Entry(r.id, **json.loads(r.text)) for r in self._store.read(self._manifest)]
+        return sorted(found, key=lambda e: (e.collection, e.path))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever written here; found out without opening the store."""
+        if self._settings.store == "memory" or "://" in self._settings.store:
+            return False
+        return not (self.folder / "chroma").exists()
+
+    def stamp(self) -> Hashable:
+        """A value that changes when the documents do; cheap for a local store."""
+        if self._settings.store == "chroma":
+            pointer = self.folder / "current.json"
+            return pointer.stat().st_mtime_ns if pointer.exists() else self.is_empty
+        if isinstance(self._store, MemoryStore):
+            return self._store.writes
+        return tuple(self.entries())
+
+    def snapshot(self) -> Snapshot | None:
+        """The form to search; brought up to date first where a writer was killed."""
+        if self.is_empty:
+            return None
+        if self._settings.store != "chroma":
+            return self._compose()
+        current = self._current()
+        if current is None or self._dirty.exists():
+            with file_lock(self.folder / "lock", wait=current is None) as is_ours:
+                if is_ours:
+                    self._publish()
+            current = self._current()
+        return Snapshot.load(current) if current else None
+
+    def _current(self) -> Path | None:
+        pointer = self.folder / "current.json"
+        if not pointer.exists():
+            return None
+        held = json.loads(pointer.read_text(encoding="utf-8"))
+        folder = self.folder / str(held["folder"])
+        is_ours = held["pieces_in"] == self._pieces
+        return folder if is_ours and (folder / "snapshot.json").exists() else None
+
+    @property
+    def _dirty(self) -> Path:
+        return self.folder / "dirty"
+
+    # -- writing -----------------------------------------------------------------------------
+
+    def ingest(
+        self,
+        paths: Sequence[Path],
+        *,
+        collection: str = "documents",
+        prune: bool = False,
+        report: Report = lambda _: None,
+    ) -> list[FileResult]:
+        """Adds files, and those inside folders; each is reported once it is safe.
+
+        Args:
+            paths: Files and folders.
+            collection: Name that groups documents; a reader's own choice.
+            prune: Also remove documents below the given folders whose files are gone.
+            report: Called with the result of each file, in order.
+
+        Raises:
+            UserInputError: If a path does not exist.
+        """
+        files = list(_files(paths))
+        results: list[FileResult] = []
+
+        def note(result: FileResult) -> None:
+            results.append(result)
+            report(result)
+
+        with self._writing():
+            known = {e.key: e for e in self.entries()}
+            for path in files:
+                note(self._ingest_one(path, collection, known))
+            if prune:
+                there = {str(f.absolute()) for f in files}
+                for entry in known.values():
+                    below = any(Path(entry.path).is_relative_to(p.absolute()) for p in paths)
+                    if entry.collection == collection and below and entry.path not in there:
+                        self._remove(entry)
+                        note(FileResult(entry.path, "removed"))
+        return results
+
+    def remove(self, paths: Iterable[Path], *, collection: str = "documents") -> list[FileResult]:
+        """Takes documents out, by the paths they came from; a folder stands for all below it."""
+        wanted = [p.absolute() for p in paths]
+        results = []
+        with self._writing():
+            for entry in self.entries():
+                hit = any(Path(entry.path).is_relative_to(w) for w in wanted)
+                if entry.collection == collection and hit:
+                    self._remove(entry)
+                    results.append(FileResult(entry.path, "removed", "", entry.piece_count))
+        return results
+
+    def _writing(self) -> _Writing:
+        return _Writing(self)
+
+    def _ingest_one(self, path: Path, collection: str, known: dict[str, Entry]) -> FileResult:
+        name = str(path.absolute())
+        key = _key(collection, name)
+        old = known.get(key)
+        try:
+            data = read_bytes(path)
+            version = hashlib.sha256(data).hexdigest()[:24]
+            if old and old.version == version and old.pieces_in == self._pieces:
+                return FileResult(name, "unchanged", "", old.piece_count)
+            parts = list(pieces(parse_document(data, path)))
+        except UnreadableDocumentError as error:
+            return FileResult(name, "rejected", error.reason)
+        added_on = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = Entry(key, collection, name, version, self._pieces, len(parts), added_on)
+        self._write(entry, parts)
+        if old and (old.version, old.pieces_in) != (version, self._pieces):
+            self._drop_pieces(old)
+        known[key] = entry
+        return FileResult(name, "updated" if old else "added", "", len(parts))
+
+    def _write(self, entry: Entry, parts: Sequence[Piece]) -> None:
+        texts = [f"{p.heading}\n{p.text}" for p in parts]
+        vectors = self._embedder.passages(texts) if self._embedder else [NO_VECTOR] * len(parts)
+        written_at = time.time()
+        records = [
+            Record(
+                f"{entry.key}-{entry.version}-{n:05}",
+                part.text,
+                {
+                    "document": entry.key,
+                    "version": entry.version,
+                    "heading": part.heading,
+                    "locator": part.locator,
+                    "written_at": written_at,
+                },
+                np.asarray(vector, dtype=np.float32),
+            )
+            for n, (part, vector) in enumerate(zip(parts, vectors, strict=True))
+        ]
+        self._store.put(self._pieces, records)
+        fields = entry._asdict()
+        del fields["key"]
+        text = json.dumps(fields, ensure_ascii=False)
+        self._store.put(self._manifest, [Record(entry.key, text, {}, NO_VECTOR)])
+
+    def _remove(self, entry: Entry) -> None:
+        self._store.drop(self._manifest, [entry.key])
+        self._drop_pieces(entry)
+
+    def _drop_pieces(self, entry: Entry) -> None:
+        ids = [f"{entry.key}-{entry.version}-{n:05}" for n in range(entry.piece_count)]
+        self._store.drop(entry.pieces_in, ids)
+
+    # -- the form that is read ---------------------------------------------------------------
+
+    def _compose(self) -> Snapshot | None:
+        """Index of every piece that the manifest names."""
+        if not self._store.is_shared:
+            self._adopt_other_embedders()
+        live = {(e.key, e.version): e for e in self.entries()}
+        others = {e.pieces_in for e in live.values()} - {self._pieces}
+        records = self._store.read(self._pieces)
+        for other in sorted(others):  # another replica's embedder: compared by wording only
+            records.extend(self._store.read(other))
+        kept = [r for r in records if (r.metadata["document"], r.metadata["version"]) in live]
+        self._sweep(records, kept)
+        if not kept:
+            return None
+        kept.sort(key=lambda r: r.id)
+        sections = [_section(r, live[_owner(r)]) for r in kept]
+        vectors = None
+        if self._embedder is not None and not others:
+            vectors = np.asarray([r.vector for r in kept], dtype=np.float32)
+        name = "lexical" if vectors is None else self._embedder_id
+        return Snapshot.build(sections, vectors, embedder_id=name)
+
+    def _sweep(self, records: Sequence[Record], kept: Sequence[Record]) -> None:
+        held = {r.id for r in kept}
+        oldest = time.time() - (_ORPHAN_AGE_S if self._store.is_shared else 0.0)
+        orphans = [
+            r.id for r in records if r.id not in held and float(r.metadata["written_at"]) < oldest
+        ]
+        if orphans:
+            self._store.drop(self._pieces, orphans)
+
+    def _adopt_other_embedders(self) -> None:
+        """Embeds anew what another embedder indexed, document by document."""
+        for entry in self.entries():
+            if entry.pieces_in == self._pieces:
+                continue
+            ids = [f"{entry.key}-{entry.version}-{n:05}" for n in range(entry.piece_count)]
+            held = self._store.read(entry.pieces_in, ids=ids)
+            parts = [
+                Piece(str(r.metadata["heading"]), r.text, str(r.metadata["locator"]))
+                for r in sorted(held, key=lambda r: r.id)
+            ]
+            self._write(entry._replace(pieces_in=self._pieces, piece_count=len(parts)), parts)
+            self._drop_pieces(entry)
+
+    def _publish(self) -> None:
+        """Writes the snapshot aside and switches to it."""
+        composed = self._compose()
+        name = f"snapshot-{time.time_ns()}"
+        if composed is None:
+            (self.folder / "current.json").unlink(missing_ok=True)
+        else:
+            aside = self.folder / f"{name}.tmp"
+            aside.mkdir(parents=True)
+            composed.save(aside)
+            put_in_place(aside, self.folder / name)
+            pointer = {"folder": name, "pieces_in": self._pieces}
+            write_atomically(self.folder / "current.json", json.dumps(pointer))
+        self._dirty.unlink(missing_ok=True)
+        for old in self.folder.glob("snapshot-*"):
+            if old.name != name:
+                shutil.rmtree(old, ignore_errors=True)
+
+
+class _Writing:
+    """The writers' turn: locked, marked as under way, and published at the end."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._is_local = library._settings.store == "chroma"
+
+    def __enter__(self) -> None:
+        if self._is_local:
+            self._lock = file_lock(self._library.folder / "lock")
+            self._lock.__enter__()
+            write_atomically(self._library._dirty, "a writer is at work, or was killed\n")
+
+    def __exit__(self, *reason: object) -> None:
+        if self._is_local:
+            try:
+                self._library._publish()
+            finally:
+                self._lock.__exit__(None, None, None)
+
+
+def _owner(record: Record) -> tuple[str, str]:
+    return str(record.metadata["document"]), str(record.metadata["version"])
+
+
+def _section(record: Record, entry: Entry) -> Section:
+    place = str(record.metadata["locator"])
+    heading = str(record.metadata["heading"])
+    name = Path(entry.path).name
+    return Section(
+        passage_id=f"document:{entry.collection}/{record.id}",
+        unit_id=record.id,
+        note_id=f"document:{entry.collection}/{entry.key}",
+        title=name if heading == Path(entry.path).stem else f"{name} · {heading}",
+        language=language_of(record.text),
+        text=record.text,
+        locator=f"{entry.path}{' ' if place.startswith('p.') else ''}{place}",
+        trust="user",
+        collection=entry.collection,
+    )
+
+
+def _files(paths: Sequence[Path]) -> Iterable[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(
+                f
+                for f in path.rglob("*")
+                if f.is_file()
+                and f.suffix.lower() in SUFFIXES
+                and not any(p.startswith(".") for p in f.relative_to(path).parts)
+            )
+        elif path.exists():
+            yield path
+        else:
+            raise UserInputError(f"{path} does not exist; name a file or a folder that does.")
