@@ -15,10 +15,12 @@ from tools.memory.estimator import estimate
 from tools.memory.fitting import fit
 from tools.memory.result import MemoryEstimate
 from tools.memory.workload import InferenceWorkload, TrainingWorkload, Workload, split_method
-from tools.models import ModelSpec, find_model, reference_model
+from tools.models import ModelSpec, find_model, get_model, reference_model
 from tools.units import bytes_from_gb, bytes_from_gib, bytes_from_mib
 
 Row = Mapping[str, Any]
+_COMMON_SIZE = 7_000_000_000
+"""Parameters of the commonest size: which row stands for a family named without one."""
 _SMI_TO_USABLE_MIB = 460
 """What nvidia-smi counts and a process cannot get, on current drivers."""
 
@@ -41,7 +43,13 @@ def case_model(row: Row) -> CaseModel:
     params_b = row.get("params_b")
     try:
         match = find_model(name)
-    except (UnknownModelError, AmbiguousModelError):
+    except AmbiguousModelError as error:
+        if not params_b:
+            rows = map(get_model, error.candidates)
+            nearest = min(rows, key=lambda spec: abs(spec.params_total - _COMMON_SIZE))
+            return CaseModel(nearest, None, True)
+        return CaseModel(reference_model(float(params_b)), None, True)
+    except UnknownModelError:
         if not params_b:
             raise
         return CaseModel(reference_model(float(params_b)), None, True)
@@ -126,6 +134,7 @@ def inference_case(row: Row) -> InferenceWorkload:
     offload = extra.get("cpu_offload_gb")
     cache = str(extra.get("kv_cache") or "")
     simulated = "+cpu" in str((row.get("versions") or {}).get("torch", ""))
+    at_load = "(load)" in str(row.get("what_measured") or "") and row.get("context_len") is None
     return InferenceWorkload(
         model.spec,
         gpu=case_gpu(row),
@@ -137,9 +146,9 @@ def inference_case(row: Row) -> InferenceWorkload:
         engine_version=row.get("engine_version"),
         weight_format=row.get("weight_format") or model.quantization,
         batch=row.get("batch"),
-        prompt_len=row.get("prompt_len"),
+        prompt_len=1 if at_load else row.get("prompt_len"),
         generated_len=row.get("generated_len"),
-        context_len=row.get("context_len"),
+        context_len=1 if at_load else row.get("context_len"),
         kv_dtype=row.get("kv_dtype"),
         kv_cache_kind="legacy" if cache.startswith("legacy") else None,
         logits=row.get("logits"),
@@ -212,7 +221,7 @@ def _figures(row: Row, need: MemoryEstimate) -> dict[str, Any]:
     return {
         "allocated_bytes": need.allocated_bytes,
         "reserved_bytes": need.reserved_bytes,
-        "process_bytes": need.process_bytes if need.pool_bytes is None else need.pool_bytes,
+        "process_bytes": need.process_bytes,
         "low_bytes": bounds.low_bytes,
         "high_bytes": bounds.high_bytes,
         "scope": need.scope,

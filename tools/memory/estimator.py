@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 from tools.errors import UnsupportedError
 from tools.memory.overhead import communication_bytes, context_bytes, cublas_bytes
-from tools.memory.params import is_decoder
+from tools.memory.params import decoder_of
 from tools.memory.reserve import training_slack
 from tools.memory.resolve import TrainRun, resolve_training
 from tools.memory.result import MemoryEstimate, Part
@@ -28,11 +29,14 @@ def estimate(workload: Workload) -> MemoryEstimate:
         BadQuantityError: If a value or a name in it cannot be; names the field.
         UnsupportedError: If the combination cannot run or is not modelled; says why.
     """
-    if not is_decoder(workload.model):
+    spec = decoder_of(workload.model)
+    if spec is None:
         raise UnsupportedError(
             workload.model.name,
             reason=f"models of kind {workload.model.kind} have no closed form here",
         )
+    if spec is not workload.model:
+        workload = dataclasses.replace(workload, model=spec)
     if isinstance(workload, InferenceWorkload):
         return estimate_inference(workload)
     return _training(workload)

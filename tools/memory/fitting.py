@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tools.errors import BadQuantityError
 from tools.memory.result import FitResult, MemoryEstimate
 from tools.units import format_gib
@@ -23,6 +25,9 @@ def fit(estimate: MemoryEstimate, usable_bytes: int) -> FitResult:
     """
     if usable_bytes <= 0:
         raise BadQuantityError(field="usable_bytes", given=usable_bytes, allowed="more than 0")
+    share = estimate.pool_share
+    if share is not None:
+        usable_bytes = math.floor(usable_bytes * share)
     need, low, high = estimate.process_bytes, estimate.low_bytes, estimate.high_bytes
     if high <= usable_bytes:
         verdict, reason = "fits", "the upper bound is below the usable memory"

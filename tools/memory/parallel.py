@@ -185,7 +185,10 @@ def check_divisibility(spec: ModelSpec, *, tensor: int, pipeline: int = 1, exper
         )  # fmt: skip
     kv_heads = spec.num_key_value_heads or heads
     if tensor > 1 and spec.mla is None and tensor % kv_heads and kv_heads % tensor:
-        works = [n for n in range(1, heads + 1) if heads % n == 0 and (n % kv_heads == 0 or kv_heads % n == 0)]  # fmt: skip
+        works = [
+            n for n in range(1, heads + 1)
+            if heads % n == 0 and (n % kv_heads == 0 or kv_heads % n == 0)
+        ]  # fmt: skip
         raise BadQuantityError(
             field="tensor_parallel_size", given=tensor,
             allowed=f"a count that divides or is a multiple of the {kv_heads} key-value heads: "

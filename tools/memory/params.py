@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import NamedTuple
 
@@ -9,12 +10,34 @@ from tools.errors import UnsupportedError
 from tools.memory.layers.decoder import build_layer
 from tools.memory.layers.ops import Linear, Mode
 from tools.memory.layers.plan import layer_kinds
-from tools.models import ModelSpec
+from tools.models import ModelSpec, get_model, reference_model
 
 _UNEXPLAINED = 0.05
 """Share of parameters outside known matrices above which they are matrices not known to us."""
 
 DECODER_KINDS = frozenset({"decoder-lm", "moe-lm", "vlm", "embedding", "reranker"})
+
+
+_LANGUAGE_KINDS = DECODER_KINDS - {"embedding", "reranker"}
+
+
+@cache
+def decoder_of(spec: ModelSpec) -> ModelSpec | None:
+    """The model with decoder dimensions filled in where its row has only a total.
+
+    A vision-language row borrows its text backbone's layers, any other language model those of
+    the reference architecture of its size. None for models that are no decoders.
+    """
+    if is_decoder(spec):
+        return spec
+    if spec.kind not in _LANGUAGE_KINDS:
+        return None
+    text = spec.params_total - (spec.vision_params or 0)
+    body = get_model(spec.text_backbone) if spec.text_backbone else reference_model(text / 1e9)
+    return dataclasses.replace(
+        body, name=spec.name, kind=spec.kind, params_total=spec.params_total,
+        vision_params=spec.vision_params, is_reference=spec.text_backbone is None,
+    )  # fmt: skip
 
 
 class ParamGroups(NamedTuple):

@@ -65,8 +65,9 @@ class MemoryEstimate:
     notes: tuple[str, ...] = ()
     peak_moment: str = ""
     """Where the peak stands: forward, loss, backward, optimizer_step, load, prefill, decode."""
-    pool_bytes: int | None = None
-    """Memory that a server takes whatever it needs (vLLM, SGLang); None without a pool."""
+    pool_share: float | None = None
+    """Share of the card that a server takes whatever it needs, and must find enough in
+    (vLLM, SGLang, TGI); None without a pool."""
     situation: str = ""
     """Key of data/uncertainty.json: what the width of the interval depends on."""
     swing: Callable[[], tuple[Swing, ...]] = field(default=tuple, repr=False, compare=False)

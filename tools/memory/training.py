@@ -253,8 +253,9 @@ def _loss_moments(frame: _Frame) -> tuple[list[Moment], float, float]:
     work = _head_work(run, stack) + live + once
     if run.head_quantized:
         live += 6.0 * param_groups(run.spec).embedding
+    ahead = kept + frame.casts + tail_cast
     moments = [
-        Moment("loss", before + early, kept + frame.casts + tail_cast, path.forward * logits + path.extra, live),
+        Moment("loss", before + early, ahead, path.forward * logits + path.extra, live),
         Moment("loss_backward", before + early, kept + tail_cast, path.backward * logits, live),
         Moment("head_backward", before + head_grad, kept + tail_cast, path.head * logits, work),
     ]  # fmt: skip

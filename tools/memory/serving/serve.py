@@ -1,148 +1,195 @@
-"""Memory of a serving workload: weights, cache, activations and the engine's own rules."""
+"""Memory of a serving workload: weights, cache, working memory, and the engine's own rules."""
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
-from tools.memory.defaults import CONTEXT_LEN
-from tools.memory.layers.decoder import build_layer
-from tools.memory.layers.ops import Mode
-from tools.memory.layers.plan import layer_kinds
 from tools.memory.overhead import communication_bytes, context_bytes, cublas_bytes
-from tools.memory.params import param_groups
 from tools.memory.result import MemoryEstimate, Part
-from tools.memory.serving.cache import cache_form
-from tools.memory.tables import find_row
-from tools.memory.tape import Size
+from tools.memory.serving.cache import CacheForm, cache_form
+from tools.memory.serving.resolve import ServeRun, resolve_inference
+from tools.memory.serving.weights import ServedWeights, served_weights
+from tools.memory.serving.work import (
+    compute_buffer,
+    kernel_buffers,
+    layer_work,
+    logits_work,
+    rotary_tables,
+)
 from tools.memory.workload import InferenceWorkload
-from tools.models import ModelSpec
-
-_KV_BITS = {
-    "fp32": 32, "fp16": 16, "bf16": 16, "f16": 16, "fp16/bf16": 16, "auto": 16,
-    "fp8": 8, "int8": 8, "q8_0": 8.5, "q4_0": 4.5, "int4": 4.5,
-}  # fmt: skip
-
+from tools.units import MIB
 
 _RULES = ("rule:memory-serving",)
+_SLACK = ("measured:reserved-over-allocated",)
+_CONTEXT = ("measured:cuda-context",)
+_NCCL = ("measured:nccl",)
 
 
-class ServeRun(NamedTuple):
-    """A serving run with nothing left open."""
-
-    spec: ModelSpec
-    engine: str
-    weight_format: str
-    batch: int
-    prompt_len: int
-    context_len: int
-    kv_bits: float
-    tensor: int
-    pipeline: int
-    width: int
-    assumed: tuple[tuple[str, int | float | str | bool], ...]
-
-
-def resolve_inference(workload: InferenceWorkload) -> ServeRun:
-    """Every field of a serving run, with what was assumed."""
-    assumed: list[tuple[str, int | float | str | bool]] = []
-
-    def get(field: str, default: int | float | str) -> int | float | str:
-        value = getattr(workload, field)
-        if value is None:
-            assumed.append((field, default))
-            return default
-        result: int | float | str = value
-        return result
-
-    engine = str(get("engine", "vllm"))
-    weight_format = str(get("weight_format", "bf16"))
-    context = int(get("context_len", CONTEXT_LEN))
-    prompt = int(workload.prompt_len or max(context - (workload.generated_len or 0), 1))
-    batch = workload.batch or workload.concurrency or int(get("batch", 1))
-    kv = str(get("kv_dtype", "bf16"))
-    cards = workload.gpu_count or 1
-    return ServeRun(
-        workload.model, engine, weight_format, int(batch), prompt, context,
-        float(_KV_BITS.get(kv, 16)), workload.tensor_parallel_size or cards,
-        workload.pipeline_parallel_size or 1, 4 if weight_format == "fp32" else 2, tuple(assumed),
-    )  # fmt: skip
-
-
-def serving_weights(spec: ModelSpec, weight_format: str) -> float:
-    """Bytes of all weights in a format."""
-    row = find_row("formats", weight_format, field="weight_format")
-    groups = param_groups(spec)
-    bits = float(row["bits"])
-    if not row.get("linear_only"):
-        return groups.total * bits / 8
-    packed = groups.linear + groups.experts
-    return packed * bits / 8 + (groups.total - packed) * 2
-
-
-@lru_cache(maxsize=1024)
-def prefill_peaks(spec_id: int, width: int, split: int) -> tuple[Size, ...]:
-    """Candidates for the largest working set of one layer, with what the model holds beside it."""
-    spec = _SPECS[spec_id]
-    mode = Mode(weight_width=width, norm_width=width, stream_width=width, trains=False)
-    kinds = layer_kinds(spec, split)
-    held = 2 * width * (spec.hidden_size or 0) + 2 * width * (spec.head_dim or 0) + 16
-    return tuple(
-        size.plus(Size(0.0, held, 0.0))
-        for plan in kinds.plans
-        for size in build_layer(plan, mode).form.inference_peaks
-    )
-
-
-_SPECS: dict[int, ModelSpec] = {}
+class _Sizes(NamedTuple):
+    weights: float
+    """On this card."""
+    cache: float
+    work: float
+    graphs: float
+    extra: float
+    """Draft model and served adapters."""
+    host: float
+    moment: str
 
 
 def estimate_inference(workload: InferenceWorkload) -> MemoryEstimate:
-    """Memory of one card of a serving workload."""
+    """Memory of one card of a serving workload.
+
+    Raises:
+        BadQuantityError: If a name is not known or a shard count cannot be.
+    """
     run = resolve_inference(workload)
-    _SPECS.setdefault(id(run.spec), run.spec)
-    shards = run.tensor * run.pipeline
-    weights = serving_weights(run.spec, run.weight_format) / shards
-    form = cache_form(run.spec)
-    elements = form.elements(run.context_len) * run.batch
-    cache = elements * run.kv_bits / 8 / min(shards, form.kv_heads * run.pipeline)
-    cache += run.batch * (form.state * 4 + form.conv * 2) / shards
-    tokens = float(run.batch * run.prompt_len)
-    peaks = prefill_peaks(id(run.spec), run.width, 1)
-    work = max(size.at(tokens, run.prompt_len) for size in peaks)
+    weights = served_weights(run.spec, run.weight_format)
+    sizes = _sizes(run, weights)
+    cards = workload.gpu_count or 1
     rows = (
-        ("weights", weights, "parameters x bits of the format / cards"),
-        ("kv_cache", cache, "elements per token x tokens x bytes / cards"),
-        ("activations", work, "working set of one layer at the prompt"),
+        ("weights", sizes.weights, "parameters x bits of the format / cards"),
+        ("kv_cache", sizes.cache, "elements per token x tokens x bytes / cards"),
+        ("activations", sizes.work, "working set of one layer, or the logits"),
+        ("cuda_graphs", sizes.graphs, "captured graphs of the engine"),
+        ("extra_models", sizes.extra, "draft model and served adapters"),
         ("cublas_workspace", cublas_bytes(workload.gpu), "one handle"),
     )
-    parts = [Part(name, math.ceil(value), text, _RULES) for name, value, text in rows]
+    parts = [Part(name, math.ceil(value), text, _RULES) for name, value, text in rows if value]
     allocated = sum(part.bytes for part in parts)
-    slack = math.ceil(0.03 * allocated)
-    context = context_bytes(workload.gpu)
-    cards = workload.gpu_count or 1
+    slack = math.ceil((float(run.row["slack"]) - 1) * allocated)
+    context = context_bytes(workload.gpu) + int(run.row.get("non_torch_mib", 0)) * MIB
+    if workload.includes_context:
+        parts.append(Part("cuda_context", context, "read with the counter", _CONTEXT))
+        allocated += context
+        context = 0
     communication = communication_bytes(cards)
-    parts.append(
-        Part("allocator_slack", slack, "3 % of allocated", ("measured:slack",), "reserved")
+    rest = (
+        ("allocator_slack", slack, "reserved beyond live tensors", _SLACK, "reserved"),
+        ("cuda_context", context, "context of the architecture", _CONTEXT, "process"),
+        ("communication", communication, "NCCL buffers", _NCCL, "process"),
     )
-    parts.append(
-        Part("cuda_context", context, "by architecture", ("measured:cuda-context",), "process")
-    )
-    if communication:
-        parts.append(
-            Part("communication", communication, "NCCL buffers", ("measured:nccl",), "process")
-        )
+    parts += [Part(*row) for row in rest if row[1]]  # type: ignore[arg-type]  # counters are literals
     return MemoryEstimate(
         workload=workload,
         allocated_bytes=allocated,
         reserved_bytes=allocated + slack,
         process_bytes=allocated + slack + context + communication,
-        weights_bytes=math.ceil(weights),
-        kv_cache_bytes=math.ceil(cache),
-        host_ram_bytes=0,
+        weights_bytes=math.ceil(weights.total / run.tensor / run.layers_over),
+        kv_cache_bytes=math.ceil(sizes.cache),
+        host_ram_bytes=math.ceil(sizes.host),
         gpu_count=cards,
         parts=tuple(parts),
         assumed=run.assumed,
-        peak_moment="prefill",
+        peak_moment=sizes.moment,
+        pool_share=_pool_share(run),
     )
+
+
+def _pool_share(run: ServeRun) -> float | None:
+    asked = run.asked
+    if asked.gpu_memory_utilization is not None:
+        return asked.gpu_memory_utilization
+    if asked.mem_fraction_static is not None:
+        return asked.mem_fraction_static
+    share = run.row.get("pool_share")
+    return None if share is None else float(share)
+
+
+def _sizes(run: ServeRun, weights: ServedWeights) -> _Sizes:
+    form = cache_form(run.spec)
+    shards = run.tensor * run.layers_over
+    on_card = weights.replicated + (weights.total - weights.replicated) / run.tensor
+    on_card /= run.layers_over
+    host = 0.0
+    if run.row.get("embedding_on_host"):
+        host = weights.embedding
+        on_card -= host / shards
+    offloaded = float(run.asked.cpu_offload_bytes or 0)
+    on_card, host = max(on_card - offloaded, 0.0), host + offloaded * shards
+    cache = cache_bytes(run, form)
+    on_card, cache, host = _partial_offload(run, on_card, cache, host)
+    work, moment = _work(run, form, cache)
+    return _Sizes(on_card, cache, work, _graphs(run), _extra_models(run), host, moment)
+
+
+def cache_bytes(run: ServeRun, form: CacheForm) -> float:
+    """Keys, values and states on one card, in bytes."""
+    tokens = run.context_len
+    if run.asked.kv_tokens is not None:
+        elements = float(form.growing * run.asked.kv_tokens)
+        elements += sum(per * run.asked.kv_tokens for _, per in form.windowed)
+    else:
+        tokens = max(tokens, int(run.row.get("cache_floor", 0)))
+        block = int(run.row["kv_block"])
+        tokens = -(-tokens // block) * block
+        whole = not run.row.get("hybrid_cache") and run.engine != "transformers"
+        elements = float(form.elements(tokens, whole=whole) * run.batch)
+    split = min(run.tensor, form.kv_heads) * run.layers_over
+    state = run.batch * (form.state * 4 + form.conv * 2) / (run.tensor * run.layers_over)
+    return elements * run.kv_bits / 8 / split + state
+
+
+def _partial_offload(
+    run: ServeRun, weights: float, cache: float, host: float
+) -> tuple[float, float, float]:
+    layers = run.spec.num_hidden_layers or 1
+    if run.asked.gpu_layers is None or run.asked.gpu_layers >= layers:
+        return weights, cache, host
+    share = run.asked.gpu_layers / layers
+    return weights * share, cache * share, host + (weights + cache) * (1 - share)
+
+
+def _work(run: ServeRun, form: CacheForm, cache: float) -> tuple[float, str]:
+    """Working memory beside weights and the full cache, and the moment it belongs to."""
+    if run.row.get("compute_buffer"):
+        return compute_buffer(run), "prefill"
+    if "max_num_batched_tokens" in run.row:
+        tokens = run.asked.max_num_batched_tokens or int(run.row["max_num_batched_tokens"])
+        sequences = run.asked.max_num_seqs or int(run.row["max_num_seqs"])
+        tokens = max(tokens, 1)
+        sampler = 4.0 * min(sequences, tokens) * (run.spec.vocab_size or 0) / run.tensor
+        return max(layer_work(run, tokens, tokens), sampler), "prefill"
+    tokens = float(run.batch * run.prompt_len)
+    prefill = max(layer_work(run, tokens, run.prompt_len), logits_work(run, tokens))
+    buffers = kernel_buffers(run, tokens) + rotary_tables(run)
+    prefill += buffers
+    if run.legacy_cache:
+        return max(cache + buffers, prefill - _later_cache(run, form)), "decode"
+    decode = buffers + 2 * run.batch * form.largest_layer * run.context_len * run.kv_bits / 8
+    later = _later_cache(run, form)
+    if prefill - later > decode:
+        return prefill - later, "prefill"
+    return decode, "decode"
+
+
+def _later_cache(run: ServeRun, form: CacheForm) -> float:
+    """Cache that only exists after the prefill."""
+    if run.asked.kv_tokens is not None or run.row.get("cache_floor"):
+        return 0.0
+    now = form.elements(run.prompt_len) * run.batch
+    full = form.elements(max(run.context_len, run.prompt_len)) * run.batch
+    return (full - now) * run.kv_bits / 8 / (min(run.tensor, form.kv_heads) * run.layers_over)
+
+
+def _graphs(run: ServeRun) -> float:
+    if run.asked.enforce_eager:
+        return 0.0
+    return float(run.row.get("graphs_mib", 0)) * MIB
+
+
+def _extra_models(run: ServeRun) -> float:
+    asked, total = run.asked, 0.0
+    if asked.draft_model is not None:
+        draft = asked.draft_model
+        tokens = run.context_len * run.batch
+        total += served_weights(draft, "bf16").total / run.tensor
+        total += cache_form(draft).elements(tokens) * run.kv_bits / 8 / run.tensor
+    if asked.served_loras:
+        rank = asked.served_lora_rank or 16
+        spec = run.spec
+        hidden, layers = spec.hidden_size or 0, spec.num_hidden_layers or 0
+        per_layer = 2.0 * rank * (8 * hidden + 3 * (hidden + (spec.intermediate_size or 0)))
+        total += asked.served_loras * layers * per_layer / run.tensor
+    return total
