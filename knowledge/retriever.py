@@ -65,14 +65,21 @@ class Retriever:
         text = query.strip()[:MAX_QUERY_CHARS]
         if not text or k < 1:
             return []
-        scores = relevance(self.evidence(text))
+        evidence = self.evidence(text)
+        found = self._guidance_for(evidence, k, language or language_of(text))
+        documents = self._shelf.documents()
+        if documents is not None:
+            found = merged(found, _documents_for(documents, evidence, k), k)
+        return found
+
+    def _guidance_for(self, evidence: Evidence, k: int, language: Language) -> list[Passage]:
+        scores = relevance(evidence)
         order = np.argsort(-scores, kind="stable")[:k]
         if not len(order) or scores[order[0]] < THRESHOLD:
             return []
-        wanted = language or language_of(text)
         floor = min(THRESHOLD, float(scores[order[0]]) * NEAR)
         return [
-            self._passage(int(u), float(scores[u]), wanted) for u in order if scores[u] >= floor
+            self._passage(int(u), float(scores[u]), language) for u in order if scores[u] >= floor
         ]
 
     def evidence(self, text: str) -> Evidence:
@@ -109,6 +116,21 @@ class Retriever:
         rows = [self._guidance.passages[r] for r in self._guidance.units[unit]]
         section = next((s for s in rows if s.language == language), rows[0])
         return _to_passage(section, score, self.mode)
+
+
+def _documents_for(documents: Snapshot, evidence: Evidence, k: int) -> list[Passage]:
+    lexical = documents.lexical.scores(evidence.terms)
+    dense = None
+    if evidence.vector is not None and len(documents.vectors):
+        dense = documents.dense(evidence.vector)
+    scores = document_relevance(evidence, lexical, dense)
+    order = np.argsort(-scores, kind="stable")[:k]
+    mode: Mode = "lexical" if dense is None else "hybrid"
+    return [
+        _to_passage(documents.passages[documents.units[u][0]], float(scores[u]), mode)
+        for u in order
+        if scores[u] >= THRESHOLD
+    ]
 
 
 def merged(guidance: list[Passage], own: list[Passage], k: int) -> list[Passage]:
