@@ -136,9 +136,14 @@ def test_a_new_aws_price_replaces_the_old_and_is_dated(moto_feed: Feed, folder: 
                if (p.region, p.billing) == ("us-east-1", "on_demand")]  # fmt: skip
     assert [(p.amount, p.priced_on) for p in written] == [(Decimal("0.9"), TODAY)]
     assert "0.8048 -> 0.9 USD/h" in report.text()
+    others = {name: found for name, found in read_prices("aws").items() if name != "g6.xlarge"}
+    kept = read_prices("aws", folder=folder)
+    assert {name: set(kept[name]) for name in others} == {n: set(f) for n, f in others.items()}
 
 
-def test_aws_without_credentials_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aws_without_credentials_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     pytest.importorskip("boto3")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
@@ -146,7 +151,7 @@ def test_aws_without_credentials_is_one_sentence(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
     with pytest.raises(MissingCredentialsError) as error:
-        run_refresh("aws")
+        run_refresh("aws", folder=folder)
     assert str(error.value).count(".") == 1
     assert "AWS_ACCESS_KEY_ID" in str(error.value)
 
@@ -349,7 +354,7 @@ def test_a_missing_sdk_names_the_extra(module: Any, extra: str) -> None:
 
 def test_only_three_clouds_can_be_refreshed() -> None:
     with pytest.raises(UnsupportedError, match="alibaba, aws, tencent"):
-        run_refresh("谷歌云")
+        run_refresh("谷歌云", folder=DATA / "nowhere")
 
 
 @pytest.mark.parametrize(

@@ -154,16 +154,23 @@ def _label(row: str | None, memory_gib: float | None) -> float | None:
 def _merge_prices(
     feed: Feed, prices: Iterable[Price], source: SourceRow, today: date
 ) -> tuple[tuple[Price, ...], tuple[PriceChange, ...]]:
-    kept = {(p.instance_type, p.region, p.billing, p.per): p for p in prices}
+    old: dict[tuple[object, ...], list[Price]] = {}
+    for price in prices:
+        old.setdefault(_place(price), []).append(price)
     changes: list[PriceChange] = []
     for fetched in feed.prices:
         price = _new_price(feed.provider, fetched, source, today)
-        key = (price.instance_type, price.region, price.billing, price.per)
-        old = kept.get(key)
-        if old is None or (old.amount, old.currency) != (price.amount, price.currency):
-            changes.append(PriceChange(price, old))
-        kept[key] = price
-    return tuple(kept.values()), tuple(changes)
+        before = old.get(_place(price), [])
+        latest = max(before, key=lambda p: p.priced_on or date.min, default=None)
+        if latest is None or (latest.amount, latest.currency) != (price.amount, price.currency):
+            changes.append(PriceChange(price, latest))
+        old[_place(price)] = [price]
+    return tuple(p for found in old.values() for p in found), tuple(changes)
+
+
+def _place(price: Price) -> tuple[object, ...]:
+    """What a new price takes the place of, whatever its date."""
+    return price.instance_type, price.region, price.billing, price.per
 
 
 def _new_price(provider: str, new: FetchedPrice, source: SourceRow, today: date) -> Price:
