@@ -16,7 +16,7 @@ from knowledge.corrections import errata_of_claims
 from knowledge.embedders import Embedder, make_embedder
 from knowledge.glossary import concepts
 from knowledge.library import Library
-from knowledge.relevance import THRESHOLD, Evidence, Scores, relevance
+from knowledge.relevance import THRESHOLD, Evidence, Scores, document_relevance, relevance
 from knowledge.settings import KnowledgeSettings
 from knowledge.snapshot import Snapshot
 from knowledge.sources import get_source
