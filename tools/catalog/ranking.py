@@ -96,7 +96,7 @@ def recommend(
     offers = tuple(_offer(c, asked, clock) for c in ranked[: asked.limits.limit])
     return Recommendation(
         offers=offers,
-        near_misses=_near_misses(candidates, {_card_key(c.offer) for c in good}),
+        near_misses=_near_misses(candidates, _least_counts(good)),
         considered=len(candidates),
         currency=asked.currency,
         rates=asked.rates,
@@ -160,11 +160,27 @@ def _rank(candidate: _Candidate, by_job: bool) -> tuple[bool, Decimal, float, st
     return by_job and not has_job, cost, offer.card_count or 99.0, offer.instance_type
 
 
+def _least_counts(good: list[_Candidate]) -> dict[tuple[str, str | None, float | None], int]:
+    """Fewest GPUs of each card at which an offer fits."""
+    least: dict[tuple[str, str | None, float | None], int] = {}
+    for candidate in good:
+        key, count = _card_key(candidate.offer), candidate.offer.gpu_count or 1
+        least[key] = min(count, least.get(key, count))
+    return least
+
+
 def _near_misses(
-    candidates: list[_Candidate], solved: set[tuple[str, str | None, float | None]]
+    candidates: list[_Candidate], solved: dict[tuple[str, str | None, float | None], int]
 ) -> tuple[NearMiss, ...]:
-    """Nearest first: fewest reasons, smallest shortfall, lowest price; two for each reason."""
-    failed = [c for c in candidates if c.misses and _card_key(c.offer) not in solved]
+    """Nearest first: fewest reasons, smallest shortfall, lowest price; two for each reason.
+
+    A card of which more GPUs do fit is still worth a word; as many or more of it are not.
+    """
+    failed = [
+        c
+        for c in candidates
+        if c.misses and (c.offer.gpu_count or 1) < solved.get(_card_key(c.offer), 10**6)
+    ]
     failed.sort(
         key=lambda c: (
             len(c.misses),
