@@ -21,7 +21,7 @@ _MODULES: dict[Intent, str] = {
     "io_bottleneck": "loading",
     "multi_gpu_plan": "fit",
     "network_distributed": "network",
-    "oom_diagnosis": "fit",
+    "oom_diagnosis": "oom",
     "out_of_scope": "outside",
     "probe_local": "concept",
     "recommend_instance": "rent",

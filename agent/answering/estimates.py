@@ -36,6 +36,7 @@ def memory_arguments(slots: Slots, **changes: Any) -> dict[str, Any]:
     """Arguments of estimate_memory for what was said, with some of it changed."""
     said = {name: getattr(slots, name) for name in _SLOTS}
     said["task"] = "train" if slots.task == "train" else "infer"
+    said["framework"] = slots.framework or slots.library
     if said["gpu"] is not None:
         said["instance"] = None
     said.update(changes)
@@ -66,6 +67,11 @@ def method_name(draft: Draft, method: str | None) -> str:
     return " ".join(told) or "LoRA"
 
 
+def report_method(draft: Draft, report: MemoryReport) -> str:
+    """Objective and method of an estimate."""
+    return method_name(draft, f"{report.objective}+{report.method}")
+
+
 def card_name(draft: Draft, report: MemoryReport) -> str:
     """The card with its count."""
     name = report.gpu or ""
@@ -78,9 +84,7 @@ def what(draft: Draft, report: MemoryReport) -> str:
     """What is run, in a few words."""
     model = short_model(report)
     if report.task == "train":
-        return draft.phrase(
-            "memory.train_what", model=model, method=method_name(draft, report.method)
-        )
+        return draft.phrase("memory.train_what", model=model, method=report_method(draft, report))
     held = {a.name: a.value for a in report.assumptions}
     slots = draft.request.slots
     context = slots.seq_len or held.get("context_len")
@@ -221,7 +225,7 @@ def say_methods(draft: Draft, reports: Sequence[MemoryReport]) -> None:
     rows = []
     for report in reports:
         row = [
-            method_name(draft, report.method),
+            report_method(draft, report),
             gib(report.process_bytes),
             gib_range(report.low_bytes, report.high_bytes),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import Field
@@ -12,6 +13,8 @@ from agent.toolbox.base import Arguments, Report, Row, Tool, description_of, fig
 from agent.toolbox.resolve import ResolvedCard, ResolvedModel, resolve_card, resolve_model
 from tools.units import format_gib
 
+_GGUF = re.compile(r"(?:ud-)?(?:iq|q|tq)\d", re.IGNORECASE)
+"""Weight formats that only llama.cpp and its kin read."""
 _MIXED = {"bf16": "bf16-mixed", "fp16": "fp16-mixed", "fp32": "fp32", "fp8": "fp8"}
 _PURE = {"bf16": "pure-bf16", "fp16": "pure-fp16", "fp32": "fp32", "fp8": "fp8"}
 
@@ -83,6 +86,9 @@ class MemoryReport(Report):
     is_reference: bool
     task: Literal["train", "infer"]
     method: str | None
+    """full, lora or qlora; None for serving."""
+    objective: str | None
+    """sft, pretrain, dpo, grpo, ppo, ...; None for serving."""
     weight_format: str | None
     gpu: str | None
     gpu_count: int
@@ -210,12 +216,15 @@ def _parallelism(arguments: MemoryArguments) -> str | None:
 def _serving(arguments: MemoryArguments, model: ResolvedModel, common: dict[str, Any]) -> Any:
     from tools.memory import InferenceWorkload
 
-    framework = common.pop("framework")
+    form = arguments.quantization or model.quantization or arguments.precision
+    engine = common.pop("framework") or ("llama.cpp" if form and _GGUF.match(form) else None)
+    if form is None and engine in ("ollama", "llama.cpp"):
+        form = "q4_k_m"
     return InferenceWorkload(
         model.spec,
         **common,
-        engine=framework,
-        weight_format=arguments.quantization or model.quantization or arguments.precision,
+        engine=engine,
+        weight_format=form,
         concurrency=arguments.concurrency or arguments.batch,
         context_len=arguments.seq_len,
         generated_len=arguments.output_len,
@@ -239,6 +248,8 @@ def _report(
     changes: tuple[Any, ...],
 ) -> MemoryReport:
     workload = estimate.workload
+    held = {a.name: a.value for a in estimate.assumptions}
+    is_training = arguments.task == "train"
     usable = card.usable_bytes if card is not None else None
     figures = [figure_out(figure) for figure in estimate.figures()]
     bounds = {"process_low": estimate.low_bytes, "process_high": estimate.high_bytes}
@@ -253,8 +264,11 @@ def _report(
         params_active=model.spec.params_active if model.spec.is_moe else None,
         is_reference=model.spec.is_reference,
         task=arguments.task,
-        method=getattr(workload, "method", None) or arguments.method,
-        weight_format=getattr(workload, "weight_format", None),
+        method=(workload.method or str(held.get("method", "full"))) if is_training else None,
+        objective=(workload.objective or "sft") if is_training else None,
+        weight_format=None
+        if is_training
+        else str(workload.weight_format or held.get("weight_format") or "bf16"),
         gpu=card.spec.name if card is not None else None,
         gpu_count=estimate.gpu_count,
         usable_bytes=usable,

@@ -614,7 +614,7 @@ def _spot_seen() -> tuple[SpotSeen, ...]:
     from tools.catalog.prices import observed_spot_shares
 
     return tuple(
-        SpotSeen(provider=o.provider, median=o.median, low=o.low, high=o.high, pairs=o.pairs,
+        SpotSeen(provider=o.provider, median=o.median_share, low=o.low_share, high=o.high_share, pairs=o.pairs,
                  source=o.source.id)
         for o in observed_spot_shares()
     )  # fmt: skip

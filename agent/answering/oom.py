@@ -1,0 +1,152 @@
+"""oom_diagnosis: what really happened, and the changes that fit with their new figures."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from agent.answer import Answer, MemoryRange, Verdict
+from agent.answering import estimates as told
+from agent.answering.draft import BODY, HEAD, Draft
+from agent.answering.fit import Found, method_is_open, serving, settled, training
+from agent.answering.numbers import gib
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.sources import guidance_call, passages_in, say_cited
+from agent.answering.symptoms import free_bytes, pasted, say_checks, say_cuda_error
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.memory import MemoryReport
+from tools.units import MIB, bytes_from_gb, format_significant
+
+_HOST_LOW, _HOST_HIGH = 0.95, 1.4
+"""Host memory around the computed states: buffers, pinned copies, loading and the system."""
+_HOST_SHARE = 0.9
+"""Share of host memory that a job can use."""
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """By what failed: the host's memory, a card held by others, or the run itself."""
+    draft = Draft(request)
+    slots = request.slots
+    has_model = slots.model is not None or slots.params_b is not None
+    is_host = pasted(request, "host_kill") is not None or bool(slots.offload and slots.host_ram_gb)
+    if is_host and has_model and slots.task == "train" and slots.offload:
+        return (yield from _host(draft))
+    if has_model and free_bytes(request) is not None:
+        return (yield from occupied(draft))
+    log = pasted(request, "cuda_oom")
+    is_blocked = say_cuda_error(draft, log, importance=HEAD) if log is not None else False
+    if not has_model:
+        return (yield from _no_model(draft))
+    found = yield from training(draft) if slots.task == "train" else serving(draft)
+    say_checks(draft, importance=BODY)
+    verdict = _verdict(request, found, is_blocked=is_blocked)
+    return draft.finish(verdict, memory=found.memory, slots=settled(found))
+
+
+def _verdict(request: Request, found: Found, *, is_blocked: bool) -> Verdict:
+    """The estimate's verdict; open where the run's details were not said."""
+    if is_blocked or found.verdict == "does_not_fit":
+        return "depends" if is_blocked else found.verdict
+    if found.verdict == "not_applicable":
+        return found.verdict
+    is_thin = request.slots.seq_len is None and request.slots.task == "train"
+    return "depends" if is_thin or method_is_open(request) and is_thin else found.verdict
+
+
+def _no_model(draft: Draft) -> Steps:
+    """Without a model: what the symptoms point to, and what to say for a figure."""
+    results = yield (guidance_call(draft.request, k=2),)
+    draft.use(*results)
+    slots = draft.request.slots
+    say_checks(draft, importance=HEAD)
+    if slots.zero_stage in (1, 2) or slots.strategy == "ddp":
+        draft.say("memory.replicated")
+    draft.say("memory.ask_model")
+    say_cited(draft, passages_in(results)[:2])
+    question = draft.request.clarifying_question or draft.phrase("memory.ask_question")
+    return draft.finish("depends").model_copy(update={"clarifying_question": question})
+
+
+def _host(draft: Draft) -> Steps:
+    """Offloaded training whose host memory ran out."""
+    slots = draft.request.slots
+    arguments = told.memory_arguments(
+        slots, task="train", method=slots.method or "full", offload=True,
+        zero_stage=slots.zero_stage or 3,
+    )  # fmt: skip
+    results = yield (Call("estimate_memory", arguments),)
+    draft.use(*results)
+    report = results[0].report
+    if not isinstance(report, MemoryReport) or not report.host_ram_bytes:
+        draft.add(results[0].hint or "", importance=HEAD)
+        return draft.finish("depends")
+    low = int(report.host_ram_bytes * _HOST_LOW)
+    high = int(report.host_ram_bytes * _HOST_HIGH)
+    ram = slots.host_ram_gb
+    usable = bytes_from_gb(ram * _HOST_SHARE) if ram else None
+    for name, size in (("host_low", low), ("host_high", high), ("host_ram", report.host_ram_bytes)):
+        draft.figure(name, size, "B", formula="offloaded states and buffers")
+    have = draft.phrase("symptoms.host_have", ram=f"{ram:g}") if ram else ""
+    if ram:
+        draft.figure("host_ram_given", ram, "GB", sources=("user:host_ram_gb",))
+    need = f"{low / 1e9:,.0f}–{high / 1e9:,.0f} GB"
+    draft.say("symptoms.host_killed", what=told.what(draft, report), need=need, have=have,
+              importance=HEAD)  # fmt: skip
+    per_param = report.host_ram_bytes / report.params
+    draft.figure("host_bytes_per_parameter", round(per_param, 1), "B", formula="host RAM / params")
+    draft.say("symptoms.bytes_of_host", bytes=format_significant(per_param, 2),
+              params=f"{report.params / 1e9:.3g}B",
+              product=f"{report.host_ram_bytes / 1e9:,.0f} GB")  # fmt: skip
+    draft.say("symptoms.host_fix")
+    told.say_assumptions(draft, report)
+    return draft.finish(
+        _host_verdict(low, high, usable),
+        memory=MemoryRange(scope="host_ram", low_bytes=low, high_bytes=high, usable_bytes=usable),
+        slots=settled(Found("depends", None, report)),
+    )
+
+
+def _host_verdict(low: int, high: int, usable: int | None) -> Verdict:
+    if usable is None:
+        return "depends"
+    if low > usable:
+        return "does_not_fit"
+    return "tight" if high > usable else "fits"
+
+
+def occupied(draft: Draft) -> Steps:
+    """A card of which part is already in use: what is left against what is needed."""
+    slots = draft.request.slots
+    state = free_bytes(draft.request)
+    assert state is not None
+    used, total, free = state
+    method = (slots.method or "lora") if slots.task == "train" else None
+    results = yield (Call("estimate_memory", told.memory_arguments(slots, method=method)),)
+    draft.use(*results)
+    report = results[0].report
+    if not isinstance(report, MemoryReport):
+        draft.add(results[0].hint or "", importance=HEAD)
+        return draft.finish("not_applicable")
+    is_freed = "gpu_mem_used_mib" in draft.request.changed or used == 0
+    for name, size in (("used", used), ("total", total), ("free", free)):
+        draft.figure(f"card: {name}", size // MIB, "MiB", sources=("user:nvidia-smi",))
+    verdict: Verdict = "fits" if report.high_bytes <= free else (
+        "tight" if report.process_bytes <= free else "does_not_fit")  # fmt: skip
+    if not is_freed:
+        key = "symptoms.occupied" if verdict == "does_not_fit" else "symptoms.occupied_fits"
+        draft.say(key, importance=HEAD, total=f"{total // MIB}", used=f"{used // MIB}",
+                  free=f"{free // MIB}", free_gib=gib(free), what=told.what(draft, report),
+                  need=gib(report.process_bytes))  # fmt: skip
+    if report.verdict is not None and report.usable_bytes is not None:
+        draft.figure("usable", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",))
+        draft.say("symptoms.empty_card", what=told.what(draft, report),
+                  need=gib(report.process_bytes), usable=gib(report.usable_bytes),
+                  outcome=told.outcome(draft, report), importance=HEAD if is_freed else BODY)  # fmt: skip
+    if is_freed and report.verdict is not None:
+        verdict = report.verdict
+    told.say_why(draft, report)
+    told.say_parts(draft, report)
+    told.say_assumptions(draft, report)
+    return draft.finish(verdict, memory=told.memory_range(report),
+                        slots=settled(Found(verdict, None, report)))  # fmt: skip

@@ -1,0 +1,89 @@
+"""What a description of a failure points to: words that tell when it fails, and the advice."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from agent.answering.draft import Draft
+from agent.answering.numbers import gib
+from agent.request import Pasted, Request
+from tools.units import GIB, MIB
+
+
+@cache
+def _symptoms() -> list[dict[str, Any]]:
+    text = files("agent.answering").joinpath("data/symptoms.toml").read_text("utf-8")
+    rows: list[dict[str, Any]] = tomllib.loads(text)["symptom"]
+    return rows
+
+
+def symptoms_of(request: Request) -> list[str]:
+    """Advice keys that the words of the question point to."""
+    text = request.search_query.casefold()
+    task = "train" if request.slots.task == "train" else "infer"
+    return [
+        row["advice"]
+        for row in _symptoms()
+        if row["task"] in ("any", task) and any(word in text for word in row["words"])
+    ]
+
+
+def pasted(request: Request, kind: str) -> Pasted | None:
+    """The first pasted piece of a kind."""
+    return next((p for p in request.pasted if p.kind == kind), None)
+
+
+def say_checks(draft: Draft, *, importance: int) -> None:
+    """The order in which to look when a run that should fit does not."""
+    slots = draft.request.slots
+    found = symptoms_of(draft.request)
+    if slots.task == "train":
+        usual = ["processes", "settings", "longest"]
+        if (slots.gpu_count or 1) > 1:
+            usual.insert(2, "replica")
+    else:
+        usual = ["processes", "serving"]
+    keys = [*found, *(key for key in usual if key not in found)]
+    draft.bullets(
+        [draft.phrase(f"symptoms.{key}") for key in keys[:4]],
+        title=draft.phrase("symptoms.title"),
+        importance=importance,
+    )
+
+
+def say_cuda_error(draft: Draft, log: Pasted, *, importance: int) -> bool:
+    """What the numbers of a CUDA out-of-memory text say; True when another process is to blame."""
+    fields = log.fields
+    for name, value in fields.items():
+        for size in value if isinstance(value, list) else [value]:
+            if name.endswith("_bytes") and isinstance(size, int):
+                draft.figure(f"log: {name}", size, "B", sources=("user:log",))
+    others = [size for size in fields.get("other_process_bytes") or [] if size]
+    if others:
+        ids = fields.get("other_process_ids") or []
+        names = " (" + ", ".join(str(i) for i in ids) + ")" if ids else ""
+        total = sum(others)
+        draft.figure("other_processes", total, "B", formula="sum of the log's processes")
+        draft.say("symptoms.other_process", ids=names, other=gib(total),
+                  this=gib(fields.get("this_process_bytes") or 0),
+                  total=gib(fields.get("total_bytes") or 0), importance=importance)  # fmt: skip
+    if fields.get("tried_bytes"):
+        free = fields.get("free_bytes")
+        rest = draft.phrase("symptoms.free", free=gib(free)) if free else ""
+        draft.say("symptoms.tried", tried=gib(fields["tried_bytes"]), free=rest)
+    unallocated = fields.get("reserved_unallocated_bytes") or 0
+    if unallocated >= 0.5 * GIB:
+        draft.say("symptoms.fragmented", reserved=gib(unallocated))
+    return bool(others)
+
+
+def free_bytes(request: Request) -> tuple[int, int, int] | None:
+    """(used, total, free) of one card, in bytes, where a pasted line shows them."""
+    slots = request.slots
+    if slots.gpu_mem_used_mib is None or slots.gpu_mem_total_mib is None:
+        return None
+    used, total = slots.gpu_mem_used_mib * MIB, slots.gpu_mem_total_mib * MIB
+    return used, total, max(total - used, 0)
