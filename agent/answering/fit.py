@@ -11,6 +11,7 @@ from agent.answering import estimates as told
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.host import compose_host, is_host_question
 from agent.answering.numbers import gib, quoted
+from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import cards_to_rent, say_fitting_cards
 from agent.answering.sources import guidance_call, say_guidance
@@ -21,7 +22,8 @@ from agent.toolbox.registries import GpuReport
 
 METHODS = ("full", "lora", "qlora")
 SERVED = ("bf16", "int8", "int4")
-_SPLIT_METHODS = ("full", "cpt+full", "pretrain", "cpt", "dpo+full", "ppo")
+_SHORT_SEQUENCE = 512
+_SHORT_CONTEXT = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ def training(draft: Draft) -> Steps:
     if is_method_open:
         _say_open_method(draft, chosen, reports)
     found = yield from _sharded(draft, chosen)
+    if found is None and chosen.verdict == "does_not_fit":
+        found = yield from _leanest(draft, chosen)
     if found is None:
         told.say_verdict(draft, chosen)
         found = Found(chosen.verdict or "depends", told.memory_range(chosen), chosen)
@@ -215,6 +219,38 @@ def _sharded(
     return Found("depends", told.memory_range(replica), replica)
 
 
+def _leanest(
+    draft: Draft, report: MemoryReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found | None]:
+    """The same run with everything that was left open set to what needs least."""
+    slots = draft.request.slots
+    lean = {
+        "batch": slots.batch or 1,
+        "seq_len": slots.seq_len or _SHORT_SEQUENCE,
+        "gradient_checkpointing": slots.gradient_checkpointing or "full",
+        "optimizer": slots.optimizer or "adamw-8bit",
+        "fused_ce": True,
+    }
+    results = yield (
+        Call("estimate_memory", told.memory_arguments(slots, method=_said_method(report), **lean)),
+    )
+    draft.use(*results)
+    least = results[0].report
+    if not isinstance(least, MemoryReport) or least.verdict in (None, "does_not_fit"):
+        return None
+    told.say_verdict(draft, report)
+    draft.say("fit.leanest", need=gib(least.process_bytes), outcome=told.outcome(draft, least),
+              seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
+    if slots.seq_len is not None:
+        return Found("does_not_fit", told.memory_range(report), report)
+    return Found("depends", told.memory_range(least), least)
+
+
+def _said_method(report: MemoryReport) -> str:
+    objective = "" if report.objective in (None, "sft") else f"{report.objective}+"
+    return f"{objective}{report.method}".replace("pretrain+", "cpt+")
+
+
 def _say_given_scheme(draft: Draft, report: MemoryReport) -> None:
     slots = draft.request.slots
     if slots.zero_stage == 3 or slots.strategy == "fsdp":
@@ -225,6 +261,8 @@ def _say_given_scheme(draft: Draft, report: MemoryReport) -> None:
 
 
 def _say_training_reasons(draft: Draft, report: MemoryReport, *, is_method_open: bool) -> None:
+    if report.objective in sentences("objective"):
+        draft.say(f"objective.{report.objective}")
     told.say_why(draft, report)
     if not is_method_open:
         draft.say("memory.levers_train", importance=DETAIL)
@@ -261,6 +299,8 @@ def serving(draft: Draft) -> Steps:
         return failed(draft, results[0])
     others = [r.report for r in results[1:] if isinstance(r.report, MemoryReport)]
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
+    if chosen.verdict == "does_not_fit" and slots.seq_len is None:
+        chosen = yield from _short_context(draft, chosen, formats[0])
     verdict: Verdict = chosen.verdict or "depends"
     told.say_verdict(draft, chosen)
     if card is not None and card.fp8_supported is False and slots.quantization == "fp8":
@@ -271,9 +311,43 @@ def serving(draft: Draft) -> Steps:
     return Found(verdict, told.memory_range(chosen), chosen)
 
 
+def _short_context(
+    draft: Draft, chosen: MemoryReport, form: str | None
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], MemoryReport]:
+    """The same with a short context, where no length was said: it may fit like that."""
+    slots = draft.request.slots
+    call = Call(
+        "estimate_memory",
+        told.memory_arguments(slots, task="infer", seq_len=_SHORT_CONTEXT, **_format(form)),
+    )
+    results = yield (call,)
+    draft.use(*results)
+    short = results[0].report
+    if not isinstance(short, MemoryReport) or short.verdict in (None, "does_not_fit"):
+        return chosen
+    why = "no context length was said; a longer one does not fit"
+    draft.assume([AssumptionOut(name="context_len", value=_SHORT_CONTEXT, unit="token", why=why)])
+    draft.say("fit.short_only", context=_SHORT_CONTEXT, need=gib(chosen.process_bytes))
+    return short.model_copy(update={"verdict": "tight"})
+
+
 def _format(form: str | None) -> dict[str, Any]:
     """Arguments that set the weight format; None leaves it to the engine."""
     return {"quantization": form, "precision": None} if form else {}
+
+
+def say_variants(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None:
+    """Other memory sizes of a card whose size was not said."""
+    if card is None or not card.variants or draft.request.slots.gpu_mem_gb is not None:
+        return
+    items = [
+        draft.phrase("plans.variant", gpu=v.name, usable=gib(v.usable_bytes),
+                     outcome=draft.phrase("plans.holds" if v.usable_bytes >= report.process_bytes
+                                          else "plans.short"))
+        for v in card.variants if v.usable_bytes != report.usable_bytes
+    ]  # fmt: skip
+    if items:
+        draft.say("plans.variants", gpu=card.name, items=told.joined(draft, items))
 
 
 def _say_serving_details(
@@ -281,6 +355,7 @@ def _say_serving_details(
 ) -> None:
     slots = draft.request.slots
     told.say_card(draft, chosen, card)
+    say_variants(draft, chosen, card)
     told.say_why(draft, chosen)
     if chosen.gpu_count > 1:
         draft.say(

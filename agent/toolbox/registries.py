@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import Field
 
 from agent.answer import FigureOut
 from agent.settings import Settings
-from agent.toolbox.base import Arguments, Report, Tool, description_of
+from agent.toolbox.base import Arguments, Report, Row, Tool, description_of
 from agent.toolbox.resolve import resolve_card, resolve_model
+from tools.errors import UserInputError
 from tools.gpus import GpuSpec
 from tools.models import ModelSpec
 
@@ -111,6 +113,13 @@ class GpuArguments(Arguments):
     memory_gb: float | None = Field(None, gt=0, description="Size written beside it, GB")
 
 
+class VariantOut(Row):
+    """Another card that the bare name may mean."""
+
+    name: str
+    usable_bytes: int
+
+
 class GpuReport(Report):
     """Facts of one card; null = not known."""
 
@@ -137,6 +146,7 @@ class GpuReport(Report):
     mig: bool | None
     tdp_w: float | None
     is_unified: bool
+    variants: tuple[VariantOut, ...]
     notes: tuple[str, ...]
     source: str
 
@@ -166,7 +176,16 @@ def find_gpu(arguments: GpuArguments) -> GpuReport:
     assert card is not None
     spec = card.spec
     return GpuReport(
-        figures=_gpu_figures(spec, card.usable_bytes),
+        figures=_gpu_figures(spec, card.usable_bytes)
+        + tuple(
+            FigureOut(
+                name=f"{v.name}: memory_usable",
+                value=v.usable_bytes,
+                unit="B",
+                sources=("data:gpus.csv",),
+            )
+            for v in _variants(spec)
+        ),
         name=spec.name,
         vendor=spec.vendor,
         architecture=spec.architecture,
@@ -190,9 +209,33 @@ def find_gpu(arguments: GpuArguments) -> GpuReport:
         mig=spec.mig,
         tdp_w=spec.tdp_w,
         is_unified=spec.is_unified,
+        variants=_variants(spec),
         notes=tuple(note for note in (*card.notes, spec.notes) if note),
         source=spec.source.id,
     )
+
+
+def _variants(spec: GpuSpec) -> tuple[VariantOut, ...]:
+    """Rows of the same card with another memory size."""
+    from tools.gpus import find_gpu as find
+
+    bare = re.search(r"[A-Za-z]+\d+[A-Za-z]*", spec.name)
+    if bare is None:
+        return ()
+    try:
+        match = find(bare[0])
+    except UserInputError:
+        return ()
+    rows = {row.name: row for row in (match.spec, *match.also)}
+    if spec.name not in rows:
+        return ()
+    seen = {spec.usable_bytes}
+    variants = []
+    for row in rows.values():
+        if row.usable_bytes is not None and row.usable_bytes not in seen:
+            seen.add(row.usable_bytes)
+            variants.append(VariantOut(name=row.name, usable_bytes=row.usable_bytes))
+    return tuple(variants)
 
 
 def _gpu_figures(spec: GpuSpec, usable_bytes: int | None) -> tuple[FigureOut, ...]:

@@ -1,0 +1,123 @@
+"""What follow-ups take over, what they change, and what starts anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.request import Request
+from agent.understanding import parse
+
+
+def talk(*turns: str) -> list[Request]:
+    history: list[Request] = []
+    for turn in turns:
+        history.append(parse(turn, history))
+    return history
+
+
+def test_another_method_keeps_the_job_and_says_what_changed() -> None:
+    last = talk("Qwen2.5-7B 做LoRA A10单卡 bs1 seq2048", "那换成 QLoRA 呢?")[-1]
+    assert (last.slots.model, last.slots.method, last.slots.gpu) == (
+        "Qwen/Qwen2.5-7B", "qlora", "NVIDIA A10",
+    )  # fmt: skip
+    assert (last.slots.batch, last.slots.seq_len) == (1, 2048)
+    assert last.changed == ("method",)
+    assert {"model", "gpu", "batch", "seq_len"} <= set(last.inherited)
+
+
+@pytest.mark.parametrize(
+    ("turn", "slot", "value"),
+    [
+        ("两张卡呢", "gpu_count", 2),
+        ("on a 4090?", "gpu", "GeForce RTX 4090"),
+        ("8k呢", "seq_len", 8192),
+        ("what about batch 4", "batch", 4),
+        ("全参呢", "method", "full"),
+        ("13B呢", "params_b", 13.0),
+        ("换成 Llama-3-8B", "model", "meta-llama/Meta-Llama-3-8B"),
+        ("和 24G 的卡比呢,on a single 24GB card", "gpu_mem_gb", 24.0),
+    ],
+)
+def test_a_bare_change_changes_one_thing(turn: str, slot: str, value: object) -> None:
+    last = talk("7B LoRA 在 A100 80G 上能训吗 长度2048", turn)[-1]
+    assert getattr(last.slots, slot) == value
+    assert slot in last.changed
+    assert last.slots.task == "train"
+
+
+def test_price_question_keeps_the_job() -> None:
+    last = talk("Qwen2.5-14B LoRA 用 A100 80G", "多少钱")[-1]
+    assert last.intent == "cost_estimate"
+    assert last.slots.model == "Qwen/Qwen2.5-14B"
+
+
+def test_correction_takes_a_card_back() -> None:
+    last = talk("7B qlora A10 行吗", "不是 A10,是 A100")[-1]
+    assert last.slots.gpu == "NVIDIA A100 SXM4 80GB"
+    assert last.slots.method == "qlora"
+
+
+def test_correction_of_a_size_stays_in_the_family() -> None:
+    last = talk("can I run llama 3 8b on a 4090", "not 8b, 70b")[-1]
+    assert last.slots.model == "meta-llama/Meta-Llama-3-70B"
+    assert last.slots.gpu == "GeForce RTX 4090"
+
+
+def test_new_topic_does_not_inherit() -> None:
+    last = talk("7B LoRA A10 bs 4 够吗", "Llama-3-8B 推理 4090 够吗")[-1]
+    assert last.inherited == ()
+    assert last.slots.batch is None
+    assert last.slots.task == "infer"
+
+
+def test_general_question_in_between_does_not_inherit_and_the_job_is_found_again() -> None:
+    turns = talk("7B LoRA A10 够吗", "抢占式是不是固定1折", "那换成 QLoRA 呢")
+    assert turns[1].slots.params_b is None
+    assert turns[2].slots.params_b == 7
+    assert turns[2].slots.method == "qlora"
+
+
+def test_serving_after_training_drops_what_only_training_has() -> None:
+    last = talk("7B lora zero2 bs 2 A100 行吗", "那部署用哪个")[-1]
+    assert last.slots.task == "infer"
+    assert last.slots.method is None
+    assert last.slots.zero_stage is None
+    assert last.slots.params_b == 7
+
+
+def test_full_precision_weights_replace_the_quantised_ones() -> None:
+    last = talk("4090 24G ollama跑deepseek-r1:32b行吗", "我用hf原版权重显存爆了 为啥")[-1]
+    assert last.slots.quantization is None
+    assert last.slots.framework is None
+    assert last.slots.gpu == "GeForce RTX 4090"
+
+
+def test_stopped_process_frees_the_card() -> None:
+    first = "| 0 NVIDIA A10 On | 00000000:00:07.0 Off | 21340MiB / 23028MiB | 7B qlora 行吗"
+    last = talk(first, "那把那个进程停了呢")[-1]
+    assert last.slots.gpu_mem_used_mib is None
+    assert last.slots.gpu_mem_total_mib == 23028
+
+
+def test_ten_turns_deep_the_first_model_is_still_there() -> None:
+    turns = talk(
+        "Qwen2.5-7B 做LoRA A10单卡 bs1 seq2048", "那换成 QLoRA 呢", "两张卡呢", "换成 4090",
+        "seq 4096呢", "batch 2 呢", "全参呢", "zero3 呢", "多少钱", "那 8k 呢", "换成 A100 80G",
+    )  # fmt: skip
+    last = turns[-1].slots
+    assert last.model == "Qwen/Qwen2.5-7B"
+    assert (last.method, last.zero_stage, last.batch, last.seq_len) == ("full", 3, 2, 8192)
+    assert (last.gpu, last.gpu_count) == ("NVIDIA A100 SXM4 80GB", 2)
+
+
+def test_answer_to_the_question_asked_back_is_joined_to_it() -> None:
+    first, second = talk("想微调大模型 用什么显卡", "7B lora")
+    assert first.clarifying_question
+    assert second.intent == first.intent
+    assert second.slots.params_b == 7
+    assert second.clarifying_question is None
+
+
+def test_short_turn_keeps_the_language_of_the_conversation() -> None:
+    assert talk("7B LoRA A10 能跑吗", "8k?")[-1].language == "zh"
+    assert talk("can a T4 run a 7b", "4bit?")[-1].language == "en"
