@@ -23,7 +23,7 @@ _MODULES: dict[Intent, str] = {
     "network_distributed": "network",
     "oom_diagnosis": "oom",
     "out_of_scope": "outside",
-    "probe_local": "concept",
+    "probe_local": "local",
     "recommend_instance": "rent",
     "serving_plan": "plans",
     "spot_checkpoint": "spot",

@@ -77,8 +77,7 @@ def _tell(draft: Draft, report: MemoryReport, card: GpuReport | None, form: str)
         "range": gib_range(report.low_bytes, report.high_bytes),
     }
     if usable is None or ram_gb is None:
-        draft.say("memory.need_only", importance=HEAD, what=told.what(draft, report),
-                  need=values["need"], range=values["range"])  # fmt: skip
+        draft.say("host.need_only", importance=HEAD, **values)
     elif card is not None:
         draft.say(f"host.unified_{verdict}", importance=HEAD, card=card.name, ram=f"{ram_gb:g}",
                   usable=gib(usable), **values)  # fmt: skip

@@ -140,9 +140,14 @@ def occupied(draft: Draft) -> Steps:
                   need=gib(report.process_bytes))  # fmt: skip
     if report.verdict is not None and report.usable_bytes is not None:
         draft.figure("usable", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",))
-        draft.say("symptoms.empty_card", what=told.what(draft, report),
-                  need=gib(report.process_bytes), usable=gib(report.usable_bytes),
-                  outcome=told.outcome(draft, report), importance=HEAD if is_freed else BODY)  # fmt: skip
+        draft.say(
+            "symptoms.empty_card",
+            what=told.what(draft, report),
+            need=gib(report.process_bytes),
+            usable=gib(report.usable_bytes),
+            outcome=told.outcome(draft, report),
+            importance=HEAD if is_freed else BODY,
+        )
     if is_freed and report.verdict is not None:
         verdict = report.verdict
     told.say_why(draft, report)

@@ -83,7 +83,9 @@ def say_cuda_error(draft: Draft, log: Pasted, *, importance: int) -> bool:
 def free_bytes(request: Request) -> tuple[int, int, int] | None:
     """(used, total, free) of one card, in bytes, where a pasted line shows them."""
     slots = request.slots
-    if slots.gpu_mem_used_mib is None or slots.gpu_mem_total_mib is None:
+    if slots.gpu_mem_total_mib is None:
         return None
+    if slots.gpu_mem_used_mib is None:
+        return 0, slots.gpu_mem_total_mib * MIB, slots.gpu_mem_total_mib * MIB
     used, total = slots.gpu_mem_used_mib * MIB, slots.gpu_mem_total_mib * MIB
     return used, total, max(total - used, 0)
