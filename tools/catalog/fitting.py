@@ -26,6 +26,8 @@ class PlainNeed(NamedTuple):
     high_bytes: int
     splits: bool = False
     """True when it may be spread over several GPUs."""
+    host_bytes: int = 0
+    """Host memory that the job needs beside it."""
 
 
 Workload = "TrainingWorkload | InferenceWorkload | PlainNeed"
@@ -147,7 +149,7 @@ def _plain(need: PlainNeed, usable_bytes: int, gpu_count: int) -> GpuNeed:
     if likely > usable_bytes:
         verdict = "does_not_fit"
     figure = Figure("process", likely, "B", (Source("user:memory", "user", "given need"),))
-    return GpuNeed(likely, high, usable_bytes, verdict, gpus, None, 0, figure)
+    return GpuNeed(likely, high, usable_bytes, verdict, gpus, None, need.host_bytes, figure)
 
 
 def _is_nearer(found: GpuNeed, best: GpuNeed) -> bool:

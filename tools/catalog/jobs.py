@@ -36,15 +36,21 @@ class Clock:
         return SETUP_HOURS if self.work is not None and self.work.hours is None else 0.0
 
     def rate(self, offer: InstanceOffer, need: GpuNeed) -> HoursInterval | None:
-        """Tokens per second: of all GPUs in training, of one stream in serving; None = unknown."""
-        if offer.gpu_name is None or offer.gpu_count is None or offer.is_slice:
+        """Tokens per second: of all GPUs in training, of one stream in serving; None = unknown.
+
+        A slice is sure of its share of the card; while the others rest it may get more.
+        """
+        if offer.gpu_name is None or offer.gpu_count is None:
             return None
         link = has_nvlink(offer)
         gpus = need.gpus_used if need.gpus_used > 1 else offer.gpu_count
         key = (offer.gpu_name, gpus, need.parallelism, link)
         if key not in self._rates:
             self._rates[key] = self._computed(offer.gpu_name, gpus, need.parallelism, link)
-        return self._rates[key]
+        rate, share = self._rates[key], float(offer.gpu_fraction or 1)
+        if rate is None or share == 1:
+            return rate
+        return HoursInterval(rate.value * share, rate.low * share, rate.high)
 
     def hours(self, offer: InstanceOffer, need: GpuNeed) -> HoursInterval | None:
         """Hours of the work on an offer; None where nothing says how much there is to do."""
