@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from knowledge.building import BuildReport, build
     from knowledge.corrections import all_errata, errata
+    from knowledge.library import Library
     from knowledge.retriever import Retriever, search
     from knowledge.settings import KnowledgeSettings
     from knowledge.types import Erratum, Passage
@@ -19,6 +20,7 @@ _HOMES = {
     "BuildReport": "building",
     "Erratum": "types",
     "KnowledgeSettings": "settings",
+    "Library": "library",
     "Passage": "types",
     "Retriever": "retriever",
     "all_errata": "corrections",
@@ -30,6 +32,7 @@ __all__ = [
     "BuildReport",
     "Erratum",
     "KnowledgeSettings",
+    "Library",
     "Passage",
     "Retriever",
     "all_errata",

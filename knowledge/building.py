@@ -109,10 +109,13 @@ def _build_aside(folder: Path, settings: KnowledgeSettings, progress: Progress) 
     sections = all_sections()
     vectors = outside = None
     if embedder is not None:
-        store = open_store(settings, folder=settings.cache_dir / "chroma")
         views = [v.text for v in views_of(sections)]
         texts = [*views, *background()]
-        both = _embed_new(texts, embedder, store, progress)
+        store = open_store(settings, folder=settings.cache_dir / "chroma")
+        try:
+            both = _embed_new(texts, embedder, store, progress)
+        finally:
+            store.close()
         vectors, outside = both[: len(views)], both[len(views) :]
     name = "lexical" if embedder is None else embedder.id
     Snapshot.build(sections, vectors, embedder_id=name, background=outside).save(aside)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from knowledge.parsers import Block
+from knowledge.text import weight
 
 TARGET_CHARS = 480
 MAX_CHARS = 720
@@ -23,14 +24,10 @@ class Piece(NamedTuple):
     locator: str
 
 
-def _weight(text: str) -> int:
-    return len(text) + 2 * len(_HAN.findall(text))
-
-
 def _sentences(text: str) -> Iterator[str]:
     for part in _SENTENCE.split(text):
         sentence = part.strip()
-        while _weight(sentence) > MAX_CHARS:
+        while weight(sentence) > MAX_CHARS:
             cut = MAX_CHARS // 3 if _HAN.search(sentence[:50]) else MAX_CHARS
             yield sentence[:cut]
             sentence = sentence[cut:]
@@ -47,9 +44,9 @@ def pieces(blocks: Iterable[Block]) -> Iterator[Piece]:
     for block in blocks:
         held: list[str] = []
         for sentence in _sentences(block.text):
-            if held and _weight(" ".join(held)) + _weight(sentence) > TARGET_CHARS:
+            if held and weight(" ".join(held)) + weight(sentence) > TARGET_CHARS:
                 yield Piece(block.heading, "\n".join(held), block.locator)
-                held = [held[-1]] if _weight(held[-1]) < TARGET_CHARS // 4 else []
+                held = [held[-1]] if weight(held[-1]) < TARGET_CHARS // 4 else []
             held.append(sentence)
         if held:
             yield Piece(block.heading, "\n".join(held), block.locator)

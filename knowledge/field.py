@@ -78,8 +78,8 @@ class Field:
 
     def place(self, query: Vectors) -> Belonging:
         """Where a query lies."""
-        cosines = self.background @ query
-        probe = float((query - self.centre) @ self.weights)
+        cosines = np.einsum("bd,d->b", self.background, query)
+        probe = float(np.dot(query - self.centre, self.weights))
         return Belonging(float(cosines.max()), float(cosines.mean()), probe)
 
     def save(self, folder: Path) -> None:

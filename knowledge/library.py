@@ -11,8 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -81,10 +83,34 @@ class Library:
         self._manifest = collection_name("manifest", "documents")
         self._embedder_id = embedder_id(settings)
         self._pieces = collection_name("pieces", self._embedder_id)
+        self._guard = threading.RLock()
+        self._held: VectorStore | None = None
+        self._depth = 0
 
-    @cached_property
+    @contextmanager
+    def _opened(self) -> Iterator[VectorStore]:
+        """The store, open for as long as something is done with it.
+
+        An embedded Chroma is closed in between: it serves one process at a time, and an open one
+        does not see what another process writes.
+        """
+        with self._guard:
+            if self._held is None:
+                self._held = open_store(self._settings, folder=self.folder / "chroma")
+            self._depth += 1
+            try:
+                yield self._held
+            finally:
+                self._depth -= 1
+                if not self._depth and self._settings.store == "chroma":
+                    self._held.close()
+                    self._held = None
+
+    @property
     def _store(self) -> VectorStore:
-        return open_store(self._settings, folder=self.folder / "chroma")
+        if self._held is None:
+            raise RuntimeError("the store is used outside of _opened()")
+        return self._held
 
     @cached_property
     def _embedder(self) -> Embedder | None:
@@ -94,7 +120,8 @@ class Library:
 
     def entries(self) -> list[Entry]:
         """Documents that count, by collection and path."""
-        found = [Entry(r.id, **json.loads(r.text)) for r in self._store.read(self._manifest)]
+        with self._opened() as store:
+            found = [Entry(r.id, **json.loads(r.text)) for r in store.read(self._manifest)]
         return sorted(found, key=lambda e: (e.collection, e.path))
 
     @property
@@ -109,8 +136,9 @@ class Library:
         if self._settings.store == "chroma":
             pointer = self.folder / "current.json"
             return pointer.stat().st_mtime_ns if pointer.exists() else self.is_empty
-        if isinstance(self._store, MemoryStore):
-            return self._store.writes
+        with self._opened() as store:
+            if isinstance(store, MemoryStore):
+                return store.writes
         return tuple(self.entries())
 
     def snapshot(self) -> Snapshot | None:
@@ -118,7 +146,8 @@ class Library:
         if self.is_empty:
             return None
         if self._settings.store != "chroma":
-            return self._compose()
+            with self._opened():
+                return self._compose()
         current = self._current()
         if current is None or self._dirty.exists():
             with file_lock(self.folder / "lock", wait=current is None) as is_ours:
@@ -168,7 +197,7 @@ class Library:
             results.append(result)
             report(result)
 
-        with self._writing():
+        with self._writing(), self._opened():
             known = {e.key: e for e in self.entries()}
             for path in files:
                 note(self._ingest_one(path, collection, known))
@@ -185,7 +214,7 @@ class Library:
         """Takes documents out, by the paths they came from; a folder stands for all below it."""
         wanted = [p.absolute() for p in paths]
         results = []
-        with self._writing():
+        with self._writing(), self._opened():
             for entry in self.entries():
                 hit = any(Path(entry.path).is_relative_to(w) for w in wanted)
                 if entry.collection == collection and hit:
@@ -297,7 +326,8 @@ class Library:
 
     def _publish(self) -> None:
         """Writes the snapshot aside and switches to it."""
-        composed = self._compose()
+        with self._opened():
+            composed = self._compose()
         name = f"snapshot-{time.time_ns()}"
         if composed is None:
             (self.folder / "current.json").unlink(missing_ok=True)

@@ -20,15 +20,17 @@ from knowledge.relevance import THRESHOLD, Evidence, Scores, document_relevance,
 from knowledge.settings import KnowledgeSettings
 from knowledge.snapshot import Snapshot
 from knowledge.sources import get_source
-from knowledge.text import language_of, terms
+from knowledge.text import language_of, terms, weight
 from knowledge.types import Language, Mode, Passage, Section
 
 NEAR = 0.4
 """Units below the threshold are still shown beside a best one that they come this near to."""
 REMOTE_CHECK_S = 60.0
 """How often a replica asks the server whether documents changed."""
-MAX_QUERY_CHARS = 2000
-"""Longer questions are cut for the comparison: a pasted log says in its first lines what it is."""
+MAX_QUERY_WEIGHT = 360
+"""Longer questions are cut for the comparison (Latin characters, Chinese ones count for three):
+embedding takes about a millisecond a token. A pasted log says what it is in its first lines, and
+what is wanted stands in front of it or behind."""
 
 
 class Retriever:
@@ -62,7 +64,7 @@ class Retriever:
             k: Passages at most (count).
             language: Language of the texts; the query's own by default.
         """
-        text = query.strip()[:MAX_QUERY_CHARS]
+        text = _cut(query.strip())
         if not text or k < 1:
             return []
         evidence = self.evidence(text)
@@ -116,6 +118,15 @@ class Retriever:
         rows = [self._guidance.passages[r] for r in self._guidance.units[unit]]
         section = next((s for s in rows if s.language == language), rows[0])
         return _to_passage(section, score, self.mode)
+
+
+def _cut(text: str) -> str:
+    """A text of bearable length: as it stands, or its beginning and its end."""
+    if len(text) * 3 <= MAX_QUERY_WEIGHT or weight(text) <= MAX_QUERY_WEIGHT:
+        return text
+    half = MAX_QUERY_WEIGHT // 2
+    width = half // 3 if language_of(text[:2000]) == "zh" else half
+    return f"{text[:width]} {text[-width:]}"
 
 
 def _documents_for(documents: Snapshot, evidence: Evidence, k: int) -> list[Passage]:

@@ -59,8 +59,8 @@ class VectorStore(Protocol):
     def read(self, collection: str, *, ids: Sequence[str] | None = None) -> list[Record]:
         """Records of a collection, all or those of some ids; none where it does not exist."""
 
-    def drop_collection(self, collection: str) -> None:
-        """Removes a collection if it is there."""
+    def close(self) -> None:
+        """Lets go of files and connections; the store is not used after that."""
 
 
 class MemoryStore:
@@ -94,10 +94,8 @@ class MemoryStore:
             held = self._collections.get(collection, {})
             return list(held.values()) if ids is None else [held[i] for i in ids if i in held]
 
-    def drop_collection(self, collection: str) -> None:
-        """Removes a collection."""
-        with self._lock:
-            self._collections.pop(collection, None)
+    def close(self) -> None:
+        """Nothing to let go of."""
 
 
 class ChromaStore:
@@ -187,20 +185,16 @@ class ChromaStore:
             )
         ]
 
-    def drop_collection(self, collection: str) -> None:
-        """Removes a collection."""
-        if collection in {c.name for c in self._client.list_collections()}:
-            self._client.delete_collection(collection)
+    def close(self) -> None:
+        """Closes the client; an embedded one would not see what another process writes later."""
+        close = getattr(self._client, "close", None)  # not in chromadb's declared interface
+        if close is not None:
+            close()
 
 
 @cache
 def _memory(_: Path) -> MemoryStore:
     return MemoryStore()
-
-
-@cache
-def _embedded(folder: Path) -> ChromaStore:
-    return ChromaStore.embedded(folder)
 
 
 def open_store(settings: KnowledgeSettings, *, folder: Path) -> VectorStore:
@@ -215,7 +209,7 @@ def open_store(settings: KnowledgeSettings, *, folder: Path) -> VectorStore:
         BackendError: If the server does not answer.
     """
     if settings.store == "chroma":
-        return _embedded(folder)
+        return ChromaStore.embedded(folder)
     if settings.store == "memory":
         return _memory(folder)
     if settings.store.startswith(("http://", "https://")):
