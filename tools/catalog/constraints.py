@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools.catalog.money import ExchangeRates
 from tools.catalog.offer import OLD_AFTER_DAYS, Billing, InstanceOffer, Price
 from tools.catalog.prices import SpotQuote
 from tools.errors import BadQuantityError
-from tools.provenance import Assumption, Figure
+from tools.provenance import Assumption, Figure, Source
+
+if TYPE_CHECKING:
+    from tools.memory import MemoryEstimate
 
 BudgetPer = Literal["hour", "month", "run"]
 MissCode = Literal[
@@ -185,8 +188,18 @@ class GpuNeed(NamedTuple):
     parallelism: str | None
     """ddp, zero2, zero3 for training; tpN for serving; None on one card."""
     host_ram_bytes: int = 0
-    figure: Figure | None = None
+    estimate: MemoryEstimate | None = None
+    """The calculation behind it; None for a need that was given in bytes."""
     unsupported: str | None = None
+
+    @property
+    def figure(self) -> Figure:
+        """The likely need, with where it comes from."""
+        if self.estimate is None:
+            return Figure(
+                "process", self.likely_bytes, "B", (Source("user:memory", "user", "given need"),)
+            )
+        return next(f for f in self.estimate.figures() if f.name == "process")
 
 
 @dataclass(frozen=True, slots=True)

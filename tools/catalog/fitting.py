@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeGuard
 
 from tools.catalog.constraints import GpuNeed
 from tools.errors import UnsupportedError, UserInputError
 from tools.gpus import GpuSpec
-from tools.provenance import Figure, Source
 
 if TYPE_CHECKING:
-    from tools.memory import InferenceWorkload, MemoryEstimate, TrainingWorkload
+    from tools.memory import FitResult, InferenceWorkload, MemoryEstimate, TrainingWorkload
 
 Verdict = Literal["fits", "tight", "does_not_fit"]
 SHARDED = ("zero2", "zero3")
@@ -30,8 +30,6 @@ class PlainNeed(NamedTuple):
     """Host memory that the job needs beside it."""
 
 
-Workload = "TrainingWorkload | InferenceWorkload | PlainNeed"
-Trial = tuple[str | None, "TrainingWorkload | InferenceWorkload"]
 Measure = Callable[["TrainingWorkload | InferenceWorkload"], "MemoryEstimate"]
 
 
@@ -58,12 +56,14 @@ class Fitter:
         if isinstance(self.workload, PlainNeed):
             return _plain(self.workload, usable_bytes, gpu_count)
         best: GpuNeed | None = None
-        for gpus, label, workload in _trials(self.workload, gpu_count):
-            estimate = self._estimate(card, gpus, label, workload)
+        for gpus, label in _trials(self.workload, gpu_count):
+            estimate = self._estimate(card, gpus, label)
             if isinstance(estimate, str):
-                found = GpuNeed(0, 0, usable_bytes, "does_not_fit", gpus, label, 0, None, estimate)
+                found = GpuNeed(
+                    0, 0, usable_bytes, "does_not_fit", gpus, label, unsupported=estimate
+                )
             else:
-                found = _judged(estimate, usable_bytes, gpus, label)
+                found = self._judged(estimate, usable_bytes, gpus, label)
             if found.verdict == "fits":
                 return found
             if best is None or _is_nearer(found, best):
@@ -71,75 +71,89 @@ class Fitter:
         assert best is not None
         return best
 
-    def _estimate(
-        self,
-        card: GpuSpec | None,
-        gpus: int,
-        label: str | None,
-        workload: TrainingWorkload | InferenceWorkload,
-    ) -> MemoryEstimate | str:
-        name = card.name if card else None
-        key = (name, gpus, label)
+    def _estimate(self, card: GpuSpec | None, gpus: int, label: str | None) -> MemoryEstimate | str:
+        assert not isinstance(self.workload, PlainNeed)
+        key = (card.name if card else None, gpus, label)
         if key not in self._estimates:
-            measure = self.measure or _calculator()
             try:
-                self._estimates[key] = measure(replace(workload, gpu=card))
+                workload = _spread(self.workload, card, gpus, label)
+                self._estimates[key] = self._measure(workload)
             except UnsupportedError as error:
                 self._estimates[key] = error.reason
             except UserInputError as error:
                 self._estimates[key] = str(error)
         return self._estimates[key]
 
+    @cached_property
+    def _measure(self) -> Measure:
+        if self.measure is not None:
+            return self.measure
+        from tools.memory import estimate
 
-def _calculator() -> Measure:
-    from tools.memory import estimate
+        return estimate
 
-    return estimate
+    @cached_property
+    def _fit(self) -> Callable[[MemoryEstimate, int], FitResult]:
+        from tools.memory import fit
+
+        return fit
+
+    def _judged(
+        self, estimate: MemoryEstimate, usable_bytes: int, gpus: int, label: str | None
+    ) -> GpuNeed:
+        result = self._fit(estimate, usable_bytes)
+        return GpuNeed(
+            likely_bytes=estimate.process_bytes,
+            high_bytes=result.high_bytes,
+            usable_bytes=usable_bytes,
+            verdict=result.verdict,
+            gpus_used=gpus,
+            parallelism=label,
+            host_ram_bytes=estimate.host_ram_bytes,
+            estimate=estimate,
+        )
+
+
+def _is_training(
+    workload: TrainingWorkload | InferenceWorkload,
+) -> TypeGuard[TrainingWorkload]:
+    """Told by a field, so that the calculator is imported only when it calculates."""
+    return hasattr(workload, "parallelism")
 
 
 def _trials(
     workload: TrainingWorkload | InferenceWorkload, gpu_count: int
-) -> Iterator[tuple[int, str | None, TrainingWorkload | InferenceWorkload]]:
-    """Ways to run on `gpu_count` GPUs, simplest first: GPUs used, how, and the workload."""
-    from tools.memory import TrainingWorkload
-
-    if isinstance(workload, TrainingWorkload):
+) -> Iterator[tuple[int, str | None]]:
+    """Ways to run on `gpu_count` GPUs, simplest first: GPUs used and how."""
+    if _is_training(workload):
         if gpu_count == 1:
-            yield 1, None, replace(workload, gpu_count=1)
+            yield 1, None
         elif workload.parallelism is not None:
-            yield gpu_count, workload.parallelism, replace(workload, gpu_count=gpu_count)
+            yield gpu_count, workload.parallelism
         else:
-            for way in ("ddp", *SHARDED):
-                yield gpu_count, way, replace(workload, gpu_count=gpu_count, parallelism=way)
+            yield from ((gpu_count, way) for way in ("ddp", *SHARDED))
         return
-    if workload.tensor_parallel_size is not None:
-        size = workload.tensor_parallel_size
-        if size <= gpu_count:
-            yield size, f"tp{size}", replace(workload, gpu_count=size)
-            return
+    fixed = workload.tensor_parallel_size
+    if fixed is not None and fixed <= gpu_count:
+        yield fixed, f"tp{fixed}" if fixed > 1 else None
+        return
     size = 1
     while size <= gpu_count:
-        label = f"tp{size}" if size > 1 else None
-        yield size, label, replace(workload, gpu_count=size, tensor_parallel_size=size)
+        yield size, f"tp{size}" if size > 1 else None
         size *= 2
 
 
-def _judged(estimate: MemoryEstimate, usable_bytes: int, gpus: int, label: str | None) -> GpuNeed:
-    from tools.memory import fit
-
-    verdict: Verdict = fit(estimate, usable_bytes).verdict
-    inputs = tuple(f for f in estimate.figures() if f.name == "process")
-    figure = inputs[0] if inputs else None
-    return GpuNeed(
-        likely_bytes=estimate.process_bytes,
-        high_bytes=estimate.high_bytes,
-        usable_bytes=usable_bytes,
-        verdict=verdict,
-        gpus_used=gpus,
-        parallelism=label,
-        host_ram_bytes=estimate.host_ram_bytes,
-        figure=figure,
-    )
+def _spread(
+    workload: TrainingWorkload | InferenceWorkload,
+    card: GpuSpec | None,
+    gpus: int,
+    label: str | None,
+) -> TrainingWorkload | InferenceWorkload:
+    """The workload on this many of these cards."""
+    if _is_training(workload):
+        way = label if gpus > 1 else workload.parallelism
+        return replace(workload, gpu=card, gpu_count=gpus, parallelism=way)
+    return replace(workload, gpu=card, gpu_count=gpus, tensor_parallel_size=gpus)
 
 
 def _plain(need: PlainNeed, usable_bytes: int, gpu_count: int) -> GpuNeed:
@@ -148,8 +162,7 @@ def _plain(need: PlainNeed, usable_bytes: int, gpu_count: int) -> GpuNeed:
     verdict: Verdict = "fits" if high <= usable_bytes else "tight"
     if likely > usable_bytes:
         verdict = "does_not_fit"
-    figure = Figure("process", likely, "B", (Source("user:memory", "user", "given need"),))
-    return GpuNeed(likely, high, usable_bytes, verdict, gpus, None, need.host_bytes, figure)
+    return GpuNeed(likely, high, usable_bytes, verdict, gpus, None, need.host_bytes)
 
 
 def _is_nearer(found: GpuNeed, best: GpuNeed) -> bool:

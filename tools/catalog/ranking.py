@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 _FAR = 4.0
 _FEW = 3
+_HOPELESS = {"no_cuda", "too_old", "not_for_sale", "card_unknown"}
+"""Reasons beside which memory no longer matters and is not computed."""
 _NEAR_MISSES = 6
 _PER_CODE = 2
 
@@ -122,6 +124,8 @@ def _candidate(offer: InstanceOffer, asked: Asked, fitter: Fitter, clock: Clock)
         misses.append(cost.miss)
     need = None
     memory = usable_memory(offer)
+    if any(miss.code in _HOPELESS for miss in misses):
+        return _Candidate(offer, None, cost, None, None, tuple(misses))
     if memory is None or offer.gpu_count is None:
         misses.append(Miss("gpu_memory_unknown"))
     else:
@@ -264,7 +268,7 @@ def _figures(
     memory = usable_memory(offer)
     if memory is not None:
         yield memory.figure
-    if need is not None and need.figure is not None:
+    if need is not None:
         yield need.figure
     hourly = Figure(
         "price_per_hour", price.per_hour, f"{price.currency}/h", (price.source, offer_source(offer))
