@@ -7,8 +7,9 @@ from functools import cache
 
 from agent.understanding.data import load
 
-DIGITS = r"(?:\d{1,3}(?:[,_]\d{3})+(?!\d)|\d+)(?:\.\d+)?"
-"""A number in digits; groups of three may be parted by commas or underscores."""
+DIGITS = r"(?:\d{1,3}(?:[,_]\d{3}){1,5}(?!\d)|\d{1,15})(?:\.\d{1,9})?"
+"""A number in digits; groups of three may be parted by commas or underscores. Bounded, so that a
+wall of digits costs no more than its length."""
 HAN = "[零〇一二两俩三四五六七八九十百千半]"
 _LONGEST = 24
 """Characters of the longest number that can be meant."""
@@ -20,7 +21,7 @@ _SCALE = {
     "千": 1e3, "万": 1e4, "百万": 1e6, "千万": 1e7, "亿": 1e8, "十亿": 1e9,
 }  # fmt: skip
 _WRITTEN = re.compile(
-    rf"(-?{DIGITS}|{HAN}+|[a-z]+)\s*(千万|百万|十亿|[kwmbg千万亿])?(?:亿)?", re.IGNORECASE
+    rf"(-?{DIGITS}|{HAN}{{1,9}}|[a-z]+)\s*(千万|百万|十亿|[kwmbg千万亿])?(?:亿)?", re.IGNORECASE
 )
 
 
@@ -37,7 +38,7 @@ def number_pattern(*, words: bool = False, scale: bool = True) -> str:
         words: Also English number words.
         scale: Also a multiplier behind it: k, w, m, 万, 亿 ...
     """
-    choices = [DIGITS, f"{HAN}+"]
+    choices = [DIGITS, f"{HAN}{{1,9}}"]
     if words:
         choices.append("|".join(sorted(english_words(), key=len, reverse=True)))
     tail = r"(?:\s?(?:千万|百万|[万亿千])|[kwm](?![a-z0-9]))?" if scale else ""

@@ -14,6 +14,7 @@ from agent.understanding.premise_checks import Scene
 from agent.understanding.premises import corrections_for
 from agent.understanding.readers.amounts import read_amounts
 from agent.understanding.readers.counts import (
+    read_classes,
     read_counts,
     read_loose_tokens,
     read_node_products,
@@ -113,6 +114,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_round_the_clock(document, board)
     read_node_products(document, board)
     read_cards(document, board)
+    read_classes(document, board)
     read_sizes(document, board)
     read_money(document, board)
     read_quantities(document, board)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.understanding.data import load
 
@@ -146,7 +146,10 @@ def instance_card(scene: Scene) -> list[Fields]:
         claimed = [card for card in scene.cards if card.start > mention.start - 40]
         wrong = [card for card in claimed if not _is_one_of(card.name, labels)]
         counts = {offer.gpu_count for offer in lookup.offers if offer.gpu_count}
-        miscounted = [c for c in claimed if c.count and counts and c.count not in counts]
+        miscounted: list[Any] = [c for c in claimed if c.count and counts and c.count not in counts]
+        loose = scene.board.value("loose_count")
+        if not claimed and loose and counts and loose not in counts:
+            miscounted = [_Loose(f"{loose} GPU")]
         is_claim = not (scene.out.get("params_b") or scene.out.get("method"))
         if (
             not is_claim
@@ -158,6 +161,12 @@ def instance_card(scene: Scene) -> list[Fields]:
             continue
         found.append(_card_fields(mention, (wrong or miscounted)[0], labels, counts))
     return found
+
+
+class _Loose(NamedTuple):
+    """A number of cards without a name."""
+
+    text: str
 
 
 def _card_fields(mention: InstanceMention, card: Any, labels: set[str], counts: set[int]) -> Fields:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent.request import Pasted
-from agent.understanding.data import load
 from agent.understanding.phrases import table
 from agent.understanding.readers.names import Card
 from agent.understanding.readings import Board
 from agent.understanding.resolve import Resolution
-from tools.units import format_gib, gb_from_bytes
+from tools.units import format_gib
 
 if TYPE_CHECKING:
     from tools.catalog import InstanceMention
@@ -59,6 +59,7 @@ def _cc(card: Card) -> str:
     return "?" if card.spec.compute_capability is None else f"{card.spec.compute_capability:.1f}"
 
 
+@cache
 def short_name(name: str) -> str:
     """Row of the GPU table without vendor, form factor and size: A100, RTX A6000, V100."""
     words = [w for w in name.split() if w not in ("NVIDIA", "Tesla", "GeForce", "PCIe", "Huawei")]
@@ -70,18 +71,42 @@ def card_size(scene: Scene) -> list[Fields]:
     """A card with a memory size that none of its kind has."""
     found = []
     for card in scene.cards:
-        sizes = re.search(r"has (.+?) GB, not", card.conflict or "")
-        if sizes is None or card.memory_gb is None:
+        given = card.memory_gb if card.conflict else _size_said_of(scene.text, card)
+        sizes = sizes_of(short_name(card.spec.name))
+        if given is None or not sizes or any(abs(given - size) < 0.08 * size for size in sizes):
             continue
         found.append(
             {
                 "card": short_name(card.spec.name),
-                "given": f"{card.memory_gb:g}",
-                "sizes": sizes[1].replace(" or ", "/"),
+                "given": f"{given:g}",
+                "sizes": "/".join(f"{size:g}" for size in sizes),
                 "source": card.spec.source.id,
             }
         )
     return found
+
+
+_SAID_SIZE = re.compile(
+    r"\s?(?:有|带|是|的显存是|的显存有|has|have|with|comes with)\s?(?P<gb>\d{1,3})\s?gi?b?"
+    r"(?![a-z0-9])(?:\s?(?:的)?(?:显存|vram|版))?"
+)
+
+
+def _size_said_of(text: str, card: Card) -> float | None:
+    """ "A10 有 80G 显存": the size that a verb gives a card."""
+    if card.slice_name or card.spec.is_unified:
+        return None
+    found = _SAID_SIZE.match(text, card.end)
+    return float(found["gb"]) if found is not None else None
+
+
+@cache
+def sizes_of(name: str) -> list[float]:
+    """Memory labels (GB) of all cards of one short name."""
+    from tools.gpus import all_gpus
+
+    labels = {other.memory_label_gb for other in all_gpus() if short_name(other.name) == name}
+    return sorted(label for label in labels if label)
 
 
 def nvlink(scene: Scene) -> list[Fields]:
@@ -95,6 +120,8 @@ def nvlink(scene: Scene) -> list[Fields]:
 
 def pooled_memory(scene: Scene) -> list[Fields]:
     """Cards whose summed memory is set against a need that no single one meets."""
+    if not scene.cards and scene.out.get("gpu_mem_gb"):
+        return _pooled_class(scene)
     for card in scene.cards:
         count = card.count or scene.board.value("loose_count") or 1
         each = card.memory_gb if not card.conflict else card.spec.memory_label_gb
@@ -116,6 +143,15 @@ def pooled_memory(scene: Scene) -> list[Fields]:
                 }
             ]
     return []
+
+
+def _pooled_class(scene: Scene) -> list[Fields]:
+    """The same of cards that are only known by their size ("8*24G=192G")."""
+    count, each = scene.out.get("gpu_count") or 1, scene.out.get("gpu_mem_gb")
+    total = each * count
+    if count < 2 or not re.search(rf"(?:=|共|total(?: of)?|就是|有)\s?{total:g}\s?g", scene.text):
+        return []
+    return [{"count": count, "total": f"{total:g}", "each": f"{each:g}", "source": "rule:devices"}]
 
 
 def _unsupported(scene: Scene, words: str, flag: str) -> list[Card]:
@@ -266,7 +302,7 @@ def kv_heads(scene: Scene) -> list[Fields]:
 
 
 def four_copies(scene: Scene) -> list[Fields]:
-    """ "7x4x4": sixteen bytes a parameter, of which the second four is no number of cards."""
+    """The 7x4x4 sum: sixteen bytes a parameter, of which the second four is no number of cards."""
     found = re.search(r"(?<![\d.])(\d+(?:\.\d+)?)b?\s?[x*]\s?4\s?[x*]\s?4(?!\d)", scene.text)
     if found is None:
         return []
@@ -360,4 +396,3 @@ def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
 
 CHECKS = _checks()
 """Check of every row without phrases, by the row's name."""
-_ = (load, gb_from_bytes)

@@ -22,6 +22,8 @@ MAX_CHARS = 24_000
 _HEAD = 10_000
 _TAIL = 8_000
 _WINDOW = 700
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+"""Halves of characters: no text that can be written anywhere."""
 _PLAIN = re.compile(r"[\x20-\x7e\n\u3400-\u9fff]*\Z")
 
 
@@ -127,6 +129,7 @@ class Document:
     @classmethod
     def of(cls, raw: str) -> Document:
         """Document of a text of any length and content."""
+        raw = _SURROGATES.sub("\ufffd", raw)
         excerpt, first = _excerpt(raw)
         folded, second = fold(excerpt)
         places = second

@@ -42,6 +42,24 @@ def read_counts(document: Document, board: Board) -> None:
             board.add("loose_count", value, found.start(), found.end(), weight=0.9)
 
 
+_CLASS = re.compile(
+    r"(?<![a-z0-9.])(?:(?P<n>\d{1,3})\s?[x*]\s?(?P<gb>\d{1,3})\s?gi?b?|(?P<gb2>\d{1,3})\s?gi?b?\s?[x*]\s?(?P<n2>\d{1,3}))"
+    r"(?![a-z0-9])"
+)
+
+
+def read_classes(document: Document, board: Board) -> None:
+    """Note "4 x 16G" and "80GB*4": cards known by their memory only."""
+    for found in _CLASS.finditer(document.rest()):
+        count, size = found["n"] or found["n2"], found["gb"] or found["gb2"]
+        behind = document.text[found.end() : found.end() + 4].lstrip()
+        if behind.startswith(("内存", "ram", "ssd", "硬盘", "nvme")) or not int(count):
+            continue
+        board.add("loose_count", int(count), found.start(), found.end(), weight=2.0)
+        board.add("gpu_mem_gb", float(size), found.start(), found.end())
+        document.take(found.start(), found.end())
+
+
 _ASKS_COUNT = re.compile(r"几张|几块卡|几卡|多少张|多少块卡|how many (?:gpus|cards)|number of gpus")
 _ROUND_THE_CLOCK = re.compile(r"(?<!\d)(?:7\s?[x*/]\s?24|24\s?[x*/]\s?7)(?!\d)(?:\s?小时|\s?h)?")
 _HOURS_OF_A_MONTH = 720

@@ -11,7 +11,7 @@ from agent.understanding.phrases import table
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
-_AMOUNT = rf"(?:{DIGITS}|{HAN}+)(?:\s?(?:[kw](?![a-z0-9])|[万千]))?"
+_AMOUNT = rf"(?:{DIGITS}|{HAN}{{1,9}})(?:\s?(?:[kw](?![a-z0-9])|[万千]))?"
 _FRONT = re.compile(
     rf"(?P<currency>usd|us\$|cny|rmb|\$|¥|€|人民币|美元|美金)\s?(?P<amount>{_AMOUNT})"
 )

@@ -13,6 +13,8 @@ from agent.understanding.text import Document
 if TYPE_CHECKING:
     from tools.gpus import GpuMention, GpuSpec
 
+MOST = 24
+"""Names of one kind that are looked at: more is a list, not a question."""
 _NOT_IN_LABELS = {"NVIDIA", "Tesla", "PCIe", "GeForce"}
 
 
@@ -52,7 +54,7 @@ def read_models(document: Document, board: Board) -> None:
     """Note models of the registry, families said without a size, and networks without a row."""
     from tools.models import scan_families, scan_models
 
-    for mention in scan_models(document.text):
+    for mention in scan_models(document.text)[:MOST]:
         if not document.is_free(mention.start, mention.end):
             continue
         board.add("model_match", mention.match, mention.start, mention.end)
@@ -78,7 +80,7 @@ def read_cards(document: Document, board: Board) -> None:
         for mention in scan_gpus(text)
         if document.is_free(mention.start, mention.end)
     ]
-    for card in _merged_slices(cards):
+    for card in _merged_slices(cards)[:MOST]:
         board.add("card", card, card.start, card.end)
     for card in cards:
         document.take(card.start, card.end)
@@ -128,7 +130,7 @@ def read_instances(document: Document, board: Board) -> None:
     """Note instance types and families."""
     from tools.catalog import scan_instances
 
-    for mention in scan_instances(document.text):
+    for mention in scan_instances(document.text)[:MOST]:
         if not document.is_free(mention.start, mention.end):
             continue
         board.add("instance_mention", mention, mention.start, mention.end)

@@ -78,7 +78,7 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
         if before
         else None,
         re.compile(
-            rf"(?<![a-z0-9.])(?P<number>-?{_WORDED}){_TAIL}(?:{_either(after, leading=False)})"
+            rf"(?<![a-z0-9.])(?<!\d:)(?P<number>-?{_WORDED}){_TAIL}(?:{_either(after, leading=False)})"
         )
         if after
         else None,

@@ -13,7 +13,7 @@ _SIZE = re.compile(
     rf"|(?<![a-z0-9.])(?P<experts>\d{{1,3}})\s?x\s?(?P<each>{DIGITS})\s?b(?![a-z0-9])"
     rf"|(?<![a-z0-9.])(?P<total>{DIGITS})\s?b-?\s?a(?P<active>{DIGITS})b?(?![a-z0-9])"
     rf"|(?<![a-z0-9.\-])(?P<number>-?{DIGITS})\s?-?\s?(?P<unit>b|bn|billion)(?![a-z0-9/])"
-    rf"|(?<![a-z0-9.])(?P<han>{DIGITS}|{HAN}+)\s?(?P<yi>百亿|千亿|万亿|亿)(?:的)?(?:参数|模型|规模|大模型|参)?"
+    rf"|(?<![a-z0-9.])(?P<han>{DIGITS}|{HAN}{{1,9}})\s?(?P<yi>百亿|千亿|万亿|亿)(?:的)?(?:参数|模型|规模|大模型|参)?"
     rf"|(?<![a-z0-9.])(?P<other>{DIGITS})\s?(?P<scale>[mt]|million|trillion)\s?(?=的?(?:参数|规模|个参数|模型|大模型|param|parameter|model))"
 )
 _EXPERT_SHARE = 0.835
