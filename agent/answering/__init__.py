@@ -33,6 +33,9 @@ _MODULES: dict[Intent, str] = {
 
 def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent."""
-    module = importlib.import_module(f"agent.answering.{_MODULES[request.intent]}")
+    name = _MODULES[request.intent]
+    if name == "fit" and request.slots.task != "train" and (request.slots.tp or 1) > 1:
+        name = "plans"
+    module = importlib.import_module(f"agent.answering.{name}")
     composer = cast(Callable[[Request, Context], Plan], module.compose)
     return composer(request, context)

@@ -6,15 +6,21 @@ import re
 from collections.abc import Iterable
 
 from agent.answering.draft import BODY, HEAD, Draft
+from agent.answering.estimates import joined
+from agent.answering.host import compose_host
+from agent.answering.machines import cards_text
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.sources import guidance_call, passages_in, say_cited, say_erratum
 from agent.request import Request
+from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.guidance import ErratumOut, PassageOut
 from agent.toolbox.registries import GpuReport
 
 _LONGEST = {"zh": 420, "en": 800}
 _VLLM_FLOOR = 7.0
+_MAC_EXAMPLE_B = 7.0
+"""Size shown when somebody asks what a Mac can run."""
 _ASKED = {
     "bf16_supported": ("bf16", re.compile(r"bf16|bfloat16", re.IGNORECASE)),
     "fp8_supported": ("FP8", re.compile(r"fp8|float8", re.IGNORECASE)),
@@ -31,18 +37,36 @@ def compose(request: Request, context: Context) -> Plan:
     """Facts of the cards named, then passages with their corrections."""
     draft = Draft(request)
     slots = request.slots
+    is_mac = (slots.gpu or "").casefold().startswith("apple")
+    if is_mac and slots.task != "train" and slots.model is None:
+        return (yield from compose_host(draft, example_b=slots.params_b or _MAC_EXAMPLE_B))
     names = slots.gpus or ((slots.gpu,) if slots.gpu and slots.gpu != "none" else ())
     calls = [Call("find_gpu", {"name": name}) for name in dict.fromkeys(names)]
+    if slots.instance:
+        calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider}))
     results = yield (*calls, guidance_call(request, k=3))
     draft.use(*results)
     cards = [r.report for r in results if isinstance(r.report, GpuReport)]
     for card in cards:
         say_card_facts(draft, card, asked=request.search_query)
+    for result in results:
+        if isinstance(result.report, InstancesReport):
+            _say_slices(draft, result.report)
     passages = passages_in(results)
     say_passages(draft, passages)
     if not passages and not cards and not request.corrections:
         draft.say("concept.nothing", importance=HEAD)
     return draft.finish("not_applicable")
+
+
+def _say_slices(draft: Draft, report: InstancesReport) -> None:
+    """Slices of a card: how much memory each has, and what its driver needs."""
+    slices = [row for row in report.instances if row.gpu_share is not None and row.gpu_share < 1]
+    if not slices:
+        return
+    items = [f"`{row.instance_type}` {cards_text(draft, row)}" for row in slices[:4]]
+    draft.say("concept.slices", items=joined(draft, items), importance=HEAD)
+    draft.offer(row.as_offer() for row in slices[:4])
 
 
 def say_card_facts(draft: Draft, card: GpuReport, *, asked: str) -> None:
@@ -61,6 +85,10 @@ def say_card_facts(draft: Draft, card: GpuReport, *, asked: str) -> None:
         draft.add(text[0].upper() + text[1:] + draft.phrase("concept.stop"), importance=HEAD)
     _say_architecture(draft, card, importance=BODY)
     _say_instead(draft, card, asked)
+    if (card.vendor or "").upper() == "AMD":
+        draft.say("compare.rocm", gpu=card.name, importance=HEAD)
+    if card.mig and _ASKED["mig"][1].search(asked):
+        draft.say("concept.mig", importance=HEAD)
 
 
 def _nvlink(draft: Draft, card: GpuReport) -> str:

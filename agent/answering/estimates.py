@@ -133,10 +133,10 @@ def say_card(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None
         return
     usable = gib(report.usable_bytes)
     draft.figure("memory_label", report.label_gb, "GB", sources=(f"data:gpus.csv#{report.gpu}",))
-    if card is not None and card.slice_memory_gb is not None:
-        parts = round(report.label_gb / card.slice_memory_gb)
-        draft.figure("slice_memory", card.slice_memory_gb, "GB", sources=(card.source,))
-        draft.say("memory.slice", slice=f"{card.slice_memory_gb:g}", label=f"{report.label_gb:g}",
+    if report.slice_memory_gb is not None:
+        parts = round(report.label_gb / report.slice_memory_gb)
+        draft.figure("slice_memory", report.slice_memory_gb, "GB", sources=("data:gpus.csv",))
+        draft.say("memory.slice", slice=f"{report.slice_memory_gb:g}", label=f"{report.label_gb:g}",
                   parts=parts, usable=usable)  # fmt: skip
     elif report.gpu.endswith("class"):
         draft.say("memory.card_class", label=f"{report.label_gb:g}", usable=usable)

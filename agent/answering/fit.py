@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.answer import Answer, AssumptionOut, MemoryRange, Verdict
 from agent.answering import estimates as told
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.host import compose_host, is_host_question
+from agent.answering.largest import asks_largest, compose_largest
 from agent.answering.numbers import gib, quoted
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import cards_to_rent, say_fitting_cards
 from agent.answering.sources import guidance_call, say_guidance
+from agent.answering.symptoms import symptoms_of
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
+from tools.units import bytes_from_gb
 
 METHODS = ("full", "lora", "qlora")
 SERVED = ("bf16", "int8", "int4")
 _SHORT_SEQUENCE = 512
-_SHORT_CONTEXT = 2048
+_SHORT_CONTEXT = 1024
+_HOST_LIMIT_BYTES = bytes_from_gb(2000)
+"""Host memory beyond which offloading is no way out: no common machine has it."""
+_MORE_CARDS = (2, 4, 8)
+_LIGHTER = {"full": ("lora", "qlora"), "lora": ("qlora",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,11 @@ def compose(request: Request, context: Context) -> Plan:
         return (yield from _no_model(draft))
     if is_host_question(request):
         return (yield from compose_host(draft))
+    if slots.task != "train" and asks_largest(request):
+        return (yield from compose_largest(draft))
     found = yield from training(draft) if slots.task == "train" else serving(draft)
+    for symptom in symptoms_of(request):
+        draft.say(f"symptoms.{symptom}")
     return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
 
 
@@ -60,8 +71,22 @@ def settled(found: Found) -> dict[str, Any]:
 
 def failed(draft: Draft, result: ToolResult) -> Found:
     """The tool could not compute: its hint is told, and no figure is given."""
+    if result.fields.get("error") == "AmbiguousModelError":
+        return _which_model(draft, result)
     draft.add(quoted_hint(draft, result), importance=HEAD)
     return Found("not_applicable", None, None)
+
+
+def _which_model(draft: Draft, result: ToolResult) -> Found:
+    """A family without a size: what holds for any size, and which one is meant."""
+    slots = draft.request.slots
+    draft.add(quoted_hint(draft, result), importance=HEAD)
+    if slots.task == "train":
+        if (slots.gpu_count or 1) > 1:
+            draft.say("memory.replicated")
+        draft.say("memory.levers_train")
+    draft.say("memory.ask_model")
+    return Found("depends", None, None)
 
 
 def quoted_hint(draft: Draft, result: ToolResult) -> str:
@@ -151,6 +176,9 @@ def training(draft: Draft) -> Steps:
     _say_training_reasons(draft, report, is_method_open=is_method_open)
     if found.verdict != "fits":
         told.say_changes(draft, report)
+        is_open = yield from _ways_out(draft, report, is_method_open=is_method_open)
+        if is_open and found.verdict == "does_not_fit":
+            found = replace(found, verdict="depends")
     if not is_method_open:
         told.say_parts(draft, report)
     told.say_assumptions(draft, report)
@@ -243,7 +271,57 @@ def _leanest(
               seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
     if slots.seq_len is not None:
         return Found("does_not_fit", told.memory_range(report), report)
-    return Found("depends", told.memory_range(least), least)
+    return Found("tight", told.memory_range(least), least)
+
+
+def _ways_out(
+    draft: Draft, report: MemoryReport, *, is_method_open: bool
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], bool]:
+    """Lighter methods, more cards, offload: each with its figure.
+
+    Returns:
+        True when a run that is sharded already fits once its states go to host memory.
+    """
+    slots = draft.request.slots
+    base = {"method": _said_method(report)}
+    count = report.gpu_count
+    trials: list[tuple[str, dict[str, Any]]] = []
+    if not is_method_open:
+        trials += [("method", {"method": _with_base(report, m)})
+                   for m in _LIGHTER.get(report.method or "", ())]  # fmt: skip
+    trials += [("cards", {**base, "gpu_count": n, "zero_stage": 3, "instance": None})
+               for n in _MORE_CARDS if n > count]  # fmt: skip
+    if report.method == "full" or count > 1:
+        trials.append(("offload", {**base, "zero_stage": 3, "offload": True}))
+    results = yield tuple(
+        Call("estimate_memory", told.memory_arguments(slots, **changes)) for _, changes in trials
+    )
+    draft.use(*results)
+    items, enough_cards, is_saved = [], False, False
+    is_sharded = slots.zero_stage == 3 or slots.strategy == "fsdp"
+    for (kind, _), result in zip(trials, results, strict=True):
+        other = result.report
+        if not isinstance(other, MemoryReport) or other.verdict is None:
+            continue
+        fits = other.verdict != "does_not_fit"
+        values = {"need": gib(other.process_bytes), "outcome": told.outcome(draft, other)}
+        if kind == "method":
+            name = told.report_method(draft, other)
+            items.append(draft.phrase("fit.way_method", name=name, **values))
+        elif kind == "cards" and fits and not enough_cards:
+            enough_cards = True
+            items.append(draft.phrase("fit.way_cards", count=other.gpu_count, **values))
+        elif kind == "offload" and fits and other.host_ram_bytes < _HOST_LIMIT_BYTES:
+            is_saved = count > 1 and (report.method == "full" or is_sharded)
+            ram = f"{other.host_ram_bytes / 1e9:,.0f} GB"
+            draft.figure("offload_host_ram", other.host_ram_bytes, "B", formula="offloaded states")
+            items.append(draft.phrase("fit.way_offload", ram=ram, **values))
+    draft.bullets(items, title=draft.phrase("fit.ways_title"))
+    return is_saved
+
+
+def _with_base(report: MemoryReport, method: str) -> str:
+    return _said_method(report.model_copy(update={"method": method}))
 
 
 def _said_method(report: MemoryReport) -> str:

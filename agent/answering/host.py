@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from typing import Any
 
@@ -20,6 +21,12 @@ _CPU_SHARE = 0.85
 """Share of host memory that a process can use; the rest is the system's."""
 _MAC_SHARE = 0.72
 """Share of unified memory that macOS lets the GPU wire by default."""
+_MAC_RAM_GB = 16.0
+_MAC_MOST = 0.92
+"""Share of unified memory that can be wired when the limit is raised and nothing else runs."""
+_SYSTEM_MEMORY = re.compile(
+    r"system memory|system ram|(?<![a-z])ram(?![a-z])|主机内存|系统内存|CPU ?内存", re.IGNORECASE
+)
 _SERVER_BANDWIDTH_GBS = 100.0
 """Memory bandwidth assumed for a server socket, GB/s."""
 
@@ -30,19 +37,23 @@ def is_host_question(request: Request) -> bool:
     if slots.task == "train":
         return False
     gpu = (slots.gpu or "").casefold()
-    return gpu == "none" or gpu.startswith("apple")
+    if gpu == "none" or gpu.startswith("apple"):
+        return True
+    runs_on_cpu = slots.framework in ("ollama", "llama.cpp") or slots.host_ram_gb is not None
+    return not gpu and runs_on_cpu and _SYSTEM_MEMORY.search(request.search_query) is not None
 
 
 def compose_host(
-    draft: Draft,
+    draft: Draft, *, example_b: float | None = None
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]:
-    """Inference from host or unified memory."""
+    """Inference from host or unified memory; `example_b` stands in where no model was named."""
     slots = draft.request.slots
     is_mac = (slots.gpu or "").casefold().startswith("apple")
     form = slots.quantization or slots.precision or "q4_k_m"
     arguments = told.memory_arguments(
         slots, task="infer", quantization=form, precision=None, gpu=None, gpu_count=None,
         gpu_mem_gb=None, instance=None, framework=slots.framework or "llama.cpp",
+        **({"params_b": example_b} if example_b else {}),
     )  # fmt: skip
     calls = [Call("estimate_memory", arguments)]
     if is_mac:
@@ -57,15 +68,23 @@ def compose_host(
         why = "4-bit GGUF is what Ollama and llama.cpp users run"
         draft.assume([AssumptionOut(name="quantization", value=form, unit="1", why=why)])
     card = results[1].report if is_mac else None
-    return _tell(draft, report, card if isinstance(card, GpuReport) else None, form)
+    found = card if isinstance(card, GpuReport) else None
+    return _tell(draft, report, found, form, is_mac=is_mac)
 
 
-def _tell(draft: Draft, report: MemoryReport, card: GpuReport | None, form: str) -> Answer:
+def _tell(
+    draft: Draft, report: MemoryReport, card: GpuReport | None, form: str, *, is_mac: bool
+) -> Answer:
     slots = draft.request.slots
     ram_gb = slots.host_ram_gb or slots.gpu_mem_gb or (card.memory_label_gb if card else None)
-    share = _MAC_SHARE if card is not None else _CPU_SHARE
+    if is_mac and ram_gb is None:
+        ram_gb = _MAC_RAM_GB
+        why = "no memory size was said; a common one"
+        draft.assume([AssumptionOut(name="unified_memory", value=ram_gb, unit="GB", why=why)])
+    share = _MAC_SHARE if is_mac else _CPU_SHARE
     usable = bytes_from_gb(ram_gb * share) if ram_gb is not None else None
-    verdict = _verdict(report, usable)
+    most = bytes_from_gb(ram_gb * _MAC_MOST) if ram_gb is not None and is_mac else None
+    verdict = _verdict(report, usable, most)
     if ram_gb is not None:
         draft.figure("memory", ram_gb, "GB", sources=("user:host_ram_gb",))
     if usable is not None:
@@ -78,12 +97,13 @@ def _tell(draft: Draft, report: MemoryReport, card: GpuReport | None, form: str)
     }
     if usable is None or ram_gb is None:
         draft.say("host.need_only", importance=HEAD, **values)
-    elif card is not None:
-        draft.say(f"host.unified_{verdict}", importance=HEAD, card=card.name, ram=f"{ram_gb:g}",
+    elif is_mac:
+        name = card.name if card is not None else "Mac"
+        draft.say(f"host.unified_{verdict}", importance=HEAD, card=name, ram=f"{ram_gb:g}",
                   usable=gib(usable), **values)  # fmt: skip
     else:
         draft.say(f"host.verdict_{verdict}", importance=HEAD, ram=f"{ram_gb:g}", **values)
-    if card is not None:
+    if is_mac:
         draft.say("host.runners")
     else:
         _say_speed(draft, report)
@@ -91,7 +111,7 @@ def _tell(draft: Draft, report: MemoryReport, card: GpuReport | None, form: str)
     told.say_parts(draft, report)
     told.say_assumptions(draft, report)
     memory = MemoryRange(
-        scope="unified" if card is not None else "host_ram",
+        scope="unified" if is_mac else "host_ram",
         low_bytes=report.low_bytes,
         high_bytes=report.high_bytes,
         usable_bytes=usable,
@@ -99,12 +119,12 @@ def _tell(draft: Draft, report: MemoryReport, card: GpuReport | None, form: str)
     return draft.finish(verdict, memory=memory)
 
 
-def _verdict(report: MemoryReport, usable: int | None) -> Verdict:
+def _verdict(report: MemoryReport, usable: int | None, most: int | None) -> Verdict:
     if usable is None:
         return "depends"
     if report.high_bytes <= usable:
         return "fits"
-    return "tight" if report.process_bytes <= usable else "does_not_fit"
+    return "tight" if report.process_bytes <= (most or usable) else "does_not_fit"
 
 
 def _say_speed(draft: Draft, report: MemoryReport) -> None:

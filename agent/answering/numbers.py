@@ -73,13 +73,17 @@ def duration(hours: float, language: Language) -> str:
     """A span of time in the unit people would use.
 
     >>> duration(0.5, "zh"), duration(3.25, "en"), duration(100, "en")
-    ('30 分钟', '3.3 h', '4.2 days')
+    ('30 分钟', '3.3 hours', '100 hours (4.2 days)')
     """
     if hours < 1:
         return f"{format_significant(hours * 60, 2)} {'分钟' if language == 'zh' else 'minutes'}"
     if hours < 48:
-        return f"{format_significant(hours, 2)} {'小时' if language == 'zh' else 'h'}"
-    return f"{format_significant(hours / 24, 2)} {'天' if language == 'zh' else 'days'}"
+        return f"{format_significant(hours, 2)} {'小时' if language == 'zh' else 'hours'}"
+    days = f"{format_significant(hours / 24, 2)} {'天' if language == 'zh' else 'days'}"
+    if hours >= 480:
+        return days
+    told = format_significant(hours, 2)
+    return f"{told} 小时（{days}）" if language == "zh" else f"{told} hours ({days})"
 
 
 def quoted(text: str) -> str:

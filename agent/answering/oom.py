@@ -11,7 +11,13 @@ from agent.answering.fit import Found, method_is_open, serving, settled, trainin
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.sources import guidance_call, passages_in, say_cited
-from agent.answering.symptoms import free_bytes, pasted, say_checks, say_cuda_error
+from agent.answering.symptoms import (
+    free_bytes,
+    pasted,
+    say_checks,
+    say_cuda_error,
+    symptoms_of,
+)
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -46,8 +52,13 @@ def compose(request: Request, context: Context) -> Plan:
 
 def _verdict(request: Request, found: Found, *, is_blocked: bool) -> Verdict:
     """The estimate's verdict; open where the run's details were not said."""
-    if is_blocked or found.verdict == "does_not_fit":
-        return "depends" if is_blocked else found.verdict
+    if is_blocked:
+        return "depends"
+    has_log = pasted(request, "cuda_oom") is not None
+    if symptoms_of(request) and found.verdict != "not_applicable":
+        return found.verdict if has_log and found.verdict == "does_not_fit" else "depends"
+    if found.verdict == "does_not_fit":
+        return found.verdict
     if found.verdict == "not_applicable":
         return found.verdict
     is_thin = request.slots.seq_len is None and request.slots.task == "train"

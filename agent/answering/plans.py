@@ -194,8 +194,15 @@ def _cluster(draft: Draft, cards: int, heads: int, kv: int) -> Steps:
     draft.say("plans.cluster", nodes=nodes, per_node=per_node, count=cards, gpu=report.gpu,
               label=f"{label:g}", total=f"{label * cards:g}", weights=gib(weights),
               importance=HEAD)  # fmt: skip
-    draft.say("plans.cluster_how", tp=tp, nodes=nodes, need=gib(report.process_bytes),
-              usable=gib(report.usable_bytes), outcome=told.outcome(draft, report), count=cards)  # fmt: skip
+    draft.say(
+        "plans.cluster_how",
+        tp=tp,
+        nodes=nodes,
+        need=gib(report.process_bytes),
+        usable=gib(report.usable_bytes),
+        outcome=told.outcome(draft, report),
+        count=cards,
+    )
     told.say_parts(draft, report)
     told.say_assumptions(draft, report)
     verdict: Verdict = "depends" if report.verdict != "does_not_fit" else "does_not_fit"
@@ -219,8 +226,14 @@ def _serving_plan(
         return draft.finish(found.verdict, memory=found.memory)
     if model is not None and sizes is not None:
         draft.figure("attention_heads", model.attention_heads or 0, "1", sources=(model.source,))
-        draft.say("plans.tp_valid", model=told.short_model(report), heads=model.attention_heads,
-                  kv=model.kv_heads, valid=told.joined(draft, map(str, sizes)), importance=DETAIL)  # fmt: skip
+        draft.say(
+            "plans.tp_valid",
+            model=told.short_model(report),
+            heads=model.attention_heads,
+            kv=model.kv_heads,
+            valid=told.joined(draft, map(str, sizes)),
+            importance=DETAIL,
+        )
     fits_none = _say_cache(draft, report)
     if slots.gpu not in (None, "none") and found.verdict != "does_not_fit":
         yield from _speed(draft, report)
@@ -255,9 +268,17 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     draft.figure("requests", round(sequences, 2), "1", formula="kv_budget / kv_per_request")
     draft.figure("cache_tokens", sequences * context, "token", formula="requests * context")
     told_sequences = f"{sequences:.1f}" if sequences < 10 else format_significant(sequences, 2)
-    draft.say("plans.kv_budget", util=util, budget=gib(budget), weights=gib(report.weights_bytes),
-              context=context, each=gib(each), sequences=told_sequences,
-              tokens=f"{float(format_significant(sequences * context, 2)):,.0f}", importance=BODY)  # fmt: skip
+    draft.say(
+        "plans.kv_budget",
+        util=util,
+        budget=gib(budget),
+        weights=gib(report.weights_bytes),
+        context=context,
+        each=gib(each),
+        sequences=told_sequences,
+        tokens=f"{float(format_significant(sequences * context, 2)):,.0f}",
+        importance=BODY,
+    )
     return False
 
 

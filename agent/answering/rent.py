@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer
+from agent.answering import concept
 from agent.answering import estimates as told
 from agent.answering.catalog import entry_types
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
@@ -31,6 +32,10 @@ def compose(request: Request, context: Context) -> Plan:
     """What to rent."""
     draft = Draft(request)
     slots = request.slots
+    if context.earlier and context.earlier[-1].intent == "concept":
+        query = f"{context.earlier[-1].search_query} {request.search_query}"
+        widened = request.model_copy(update={"search_query": query})
+        return (yield from concept.compose(widened, context))
     if slots.model is None and slots.params_b is None:
         return (yield from _without_model(draft))
     if is_host_question(request):
@@ -53,12 +58,15 @@ def compose(request: Request, context: Context) -> Plan:
         return draft.finish("not_applicable")
     _tell(draft, need, results)
     told.say_assumptions(draft, need)
-    return draft.finish(_verdict(need), memory=told.memory_range(need), slots=_settled(need))
+    return draft.finish(
+        _verdict(request, need), memory=told.memory_range(need), slots=_settled(need)
+    )
 
 
-def _verdict(need: MemoryReport) -> Any:
-    """About the machine asked about, where one was named; else it depends on what is rented."""
-    return "does_not_fit" if need.verdict == "does_not_fit" else "depends"
+def _verdict(request: Request, need: MemoryReport) -> Any:
+    """About the machine asked about, where this turn names one; else it depends on the choice."""
+    is_named = not {"gpu", "instance"} & set(request.inherited)
+    return "does_not_fit" if is_named and need.verdict == "does_not_fit" else "depends"
 
 
 def _settled(need: MemoryReport) -> dict[str, Any]:

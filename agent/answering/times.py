@@ -18,11 +18,14 @@ from agent.answering.renting import default_provider, default_region
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.registries import ModelReport
 from agent.toolbox.speed import TimeReport
 from tools.units import format_significant
 
 _SAMPLES, _TOKENS_EACH = 50_000, 512
 """Work assumed when none was said: a common instruction set of this order."""
+_WRITES_TEXT = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
+"""Kinds of models whose speed is told in tokens."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
@@ -174,6 +177,11 @@ def _cannot(draft: Draft, result: ToolResult) -> Answer:
 def _serving(draft: Draft) -> Steps:
     slots = draft.request.slots
     concurrency = slots.concurrency or slots.batch or 1
+    looked = yield (Call("find_model", {"name": slots.model, "params_b": slots.params_b}),)
+    draft.use(*looked)
+    model = looked[0].report
+    if isinstance(model, ModelReport) and model.kind not in _WRITES_TEXT:
+        return _cannot(draft, ToolResult("find_model", {}, False, 0.0, hint=model.name))
     results = yield (
         Call("estimate_time_and_cost",
              time_arguments(draft, task="infer", concurrency=concurrency, batch=None)),
@@ -183,6 +191,8 @@ def _serving(draft: Draft) -> Steps:
     if not isinstance(report, TimeReport) or report.stream_tokens_per_s is None:
         return _cannot(draft, results[0])
     say_serving_speed(draft, report, concurrency)
+    if report.gpu_count > 1:
+        draft.say("times.multi", gpu=slots.gpu)
     draft.assume(report.assumptions)
     return draft.finish("depends")
 

@@ -94,6 +94,8 @@ class MemoryReport(Report):
     gpu_count: int
     usable_bytes: int | None
     label_gb: float | None
+    slice_memory_gb: float | None
+    """Memory of the slice, where what is meant is less than a whole card."""
     allocated_bytes: int
     reserved_bytes: int
     process_bytes: int
@@ -273,6 +275,7 @@ def _report(
         gpu_count=estimate.gpu_count,
         usable_bytes=usable,
         label_gb=card.spec.memory_label_gb if card is not None else None,
+        slice_memory_gb=card.slice_memory_gb if card is not None else None,
         allocated_bytes=estimate.allocated_bytes,
         reserved_bytes=estimate.reserved_bytes,
         process_bytes=estimate.process_bytes,

@@ -614,10 +614,16 @@ def _spot_seen() -> tuple[SpotSeen, ...]:
     from tools.catalog.prices import observed_spot_shares
 
     return tuple(
-        SpotSeen(provider=o.provider, median=o.median_share, low=o.low_share, high=o.high_share, pairs=o.pairs,
-                 source=o.source.id)
+        SpotSeen(
+            provider=o.provider,
+            median=o.median_share,
+            low=o.low_share,
+            high=o.high_share,
+            pairs=o.pairs,
+            source=o.source.id,
+        )
         for o in observed_spot_shares()
-    )  # fmt: skip
+    )
 
 
 def _spot_figures(
