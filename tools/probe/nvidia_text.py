@@ -119,13 +119,13 @@ def _from_cells(cells: Mapping[str, str], number: int) -> Device | None:
 
 
 _CARD = re.compile(
-    r"^\|\s*(?P<index>\d+)\s+(?P<name>[A-Za-z].*?)\s+(?P<persistence>On|Off|N/A)\s*\|"
+    r"^\|\s*(?P<index>\d+)\s+(?P<name>[A-Za-z].*?)\s+(?P<persistence>On|Off|N/A|WDDM|TCC|MCDM)\s*\|"
     r"\s*[0-9A-Fa-f]+:[0-9A-Fa-f]+:[0-9A-Fa-f]+\.[0-9A-Fa-f]\s+(?P<display>On|Off|N/A)?(?P<rest>.*)",
     re.M,
 )
 _USAGE = re.compile(r"(\d+)\s*MiB\s*/\s*(\d+)\s*MiB")
 _POWER = re.compile(r"(\d+)W\s*/\s*(\d+)W")
-_UTIL = re.compile(r"\|\s*(\d+)%\s+\S")
+_UTIL = re.compile(r"MiB\s*\|\s*(\d+)%")
 _TEMPERATURE = re.compile(r"\s(\d+)C\s")
 _DRIVER = re.compile(r"Driver Version\s*:\s*([\d.]+)")
 _CUDA = re.compile(r"CUDA Version\s*:\s*([\d.]+)")
@@ -314,13 +314,14 @@ def _from_block(values: Mapping[str, str], number: int) -> Device | None:
 
 def parse_topology(text: str) -> list[tuple[int, int, str]]:
     """Pairs of cards and the link between them, from `nvidia-smi topo -m`."""
-    rows = [line.split() for line in text.splitlines()]
-    header = next((row for row in rows if row and row[0] == "GPU0" and "GPU0" in row), None)
-    count = sum(1 for cell in header if re.fullmatch(r"GPU\d+", cell)) if header else 0
+    plain = re.sub(r"\x1b?\[[0-9;]*m", "", text)
+    rows = [line.split() for line in plain.splitlines()]
+    cards = [row for row in rows if row and row[0].startswith("GPU") and "X" in row[1:]]
+    count = len(cards)
     links: list[tuple[int, int, str]] = []
-    for row in rows:
-        name = re.fullmatch(r"GPU(\d+)", row[0]) if row else None
-        if name is None or len(row) <= count or "X" not in row[1 : count + 1]:
+    for row in cards:
+        name = re.fullmatch(r"GPU(\d+)", row[0])
+        if name is None or len(row) <= count:
             continue
         first = int(name[1])
         for second, link in enumerate(row[1 : count + 1]):

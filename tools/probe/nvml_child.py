@@ -33,9 +33,10 @@ def main() -> int:
 
 def _quiet(pynvml: Any, call: Callable[..., Any], *args: Any) -> Any:
     """A value, or None where this driver or card does not give it."""
+    mismatch = getattr(pynvml, "NVMLLibraryMismatchError", pynvml.NVMLError)
     try:
         value = call(*args)
-    except (pynvml.NVMLError, AttributeError, UnicodeDecodeError, ValueError):
+    except (pynvml.NVMLError, mismatch, AttributeError, UnicodeDecodeError, ValueError):
         return None
     return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value
 
@@ -101,7 +102,8 @@ def _flag(value: Any) -> bool | None:
 def _processes(ask: Callable[..., Any], handle: Any) -> list[dict[str, Any]]:
     seen: dict[int, dict[str, Any]] = {}
     for name in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
-        for process in ask(name, handle) or ():
+        # drivers older than the bindings only know the second version of these calls
+        for process in ask(name, handle) or ask(f"{name}_v2", handle) or ():
             used = process.usedGpuMemory
             seen[process.pid] = {"pid": process.pid, "used_bytes": used}
     return list(seen.values())

@@ -96,6 +96,8 @@ def run_limited(command: list[str], *, limit_s: float) -> Output:
     if process.returncode == 0:
         return Output(text, "")
     said = err.decode("utf-8", errors="replace").strip() or text.strip()
+    if said.startswith("Traceback"):
+        said = said.splitlines()[-1]
     return Output(text, f"exit {process.returncode}" + (f": {said[:300]}" if said else ""))
 
 
