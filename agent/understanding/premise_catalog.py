@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.understanding.data import load
@@ -26,7 +27,7 @@ def cpu_family(scene: Scene) -> list[Fields]:
         if not families or any(f.category != "cpu" for f in mention.lookup.families):
             continue
         family = families[0]
-        suggested = load("suggested_families").get(family.provider, ())
+        suggested = suggested_families(family.provider)
         if not suggested:
             continue
         found.append(
@@ -44,6 +45,20 @@ def cpu_family(scene: Scene) -> list[Fields]:
             }
         )
     return found
+
+
+@cache
+def suggested_families(provider: str) -> tuple[str, ...]:
+    """GPU families of a cloud to name instead, each with its cards: gn6i (T4)."""
+    from agent.understanding.premise_checks import short_name
+    from tools.catalog import find_instance
+
+    named = []
+    for name in load("suggested_families").get(provider, ()):
+        labels = {label for f in find_instance(name, provider).families for label in f.gpu_labels}
+        if labels:
+            named.append(f"{name} ({'/'.join(sorted({short_name(label) for label in labels}))})")
+    return tuple(named)
 
 
 def _elsewhere(lookup: InstanceLookup) -> Fields:

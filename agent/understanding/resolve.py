@@ -223,6 +223,9 @@ def _count(
     document: Document, board: Board, cards: list[Card], out: Resolution
 ) -> tuple[int, Reading]:
     reading = board.of("card")[0]
+    impossible = board.best("impossible_count")
+    if impossible is not None:
+        return int(impossible.value), impossible
     per_node = board.best("per_node")
     if per_node is not None:
         return int(per_node.value) * int(board.best("nodes").value), per_node  # type: ignore[union-attr]

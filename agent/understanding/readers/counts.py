@@ -26,8 +26,16 @@ _BEHIND_PER_NODE = re.compile(
 _MOST_IN_A_NODE = 8
 
 
+_NO_CARDS = re.compile(
+    r"(?<![\d.a-z])(?P<n>0|零|-\d{1,3})\s?(?:张|块|卡|gpus?(?![a-z])|x\s?(?=[a-z]))"
+)
+
+
 def read_counts(document: Document, board: Board) -> None:
     """Note card counts said without a card's name ("双卡", "8 gpus", "两张卡呢")."""
+    for found in _NO_CARDS.finditer(document.text):
+        value = 0 if found["n"] == "零" else int(found["n"])
+        board.add("impossible_count", value, found.start(), found.end())
     text = document.rest()
     if _ASKS_COUNT.search(text):
         board.add("asks_count", True)

@@ -80,10 +80,20 @@ def read_cards(document: Document, board: Board) -> None:
         for mention in scan_gpus(text)
         if document.is_free(mention.start, mention.end)
     ]
+    for card in cards:
+        if _is_sum(card):
+            board.add("need_gb", card.memory_gb, card.start, card.end)
+    cards = [replace(c, memory_gb=None, conflict=None) if _is_sum(c) else c for c in cards]
     for card in _merged_slices(cards)[:MOST]:
         board.add("card", card, card.start, card.end)
     for card in cards:
         document.take(card.start, card.end)
+
+
+def _is_sum(card: Card) -> bool:
+    """Whether the size behind several cards is that of all of them ("8xA100, 300GB")."""
+    label = card.spec.memory_label_gb or 0
+    return bool(card.conflict and (card.count or 1) > 1 and (card.memory_gb or 0) > 2 * label)
 
 
 def _card(mention: GpuMention) -> Card:
