@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from tools.errors import AmbiguousModelError, UnknownModelError
 from tools.folding import brackets, dashed, key_of, squeeze
-from tools.models.registry import all_models
+from tools.models.registry import all_models, models_by_name
 from tools.models.spec import ModelMatch, ModelSpec
 
 _SIZE_WORD = re.compile(r"\d+(?:\.\d+)?(?:x\d+(?:\.\d+)?)?[bmt]|a\d+(?:\.\d+)?b")
@@ -51,6 +51,9 @@ class Vocabulary:
     role_words: frozenset[str]
     never_cut: frozenset[str]
     chinese_heads: dict[str, list[str]]
+    sized_heads: dict[str, list[str]]
+    """Spellings of a head that stand only before a size (`r1 蒸馏 32b`)."""
+    extra_aliases: dict[str, str]
     families: dict[str, list[str]]
     scan: dict[str, Any]
     """What only the reader of free text minds; see data/README.md."""
@@ -73,6 +76,8 @@ def vocabulary() -> Vocabulary:
         role_words=frozenset(raw["role_words"]),
         never_cut=frozenset(raw["never_cut"]),
         chinese_heads=raw["chinese_heads"],
+        sized_heads=raw["sized_heads"],
+        extra_aliases=raw["extra_aliases"],
         families=raw["families"],
         scan=raw["scan"],
     )
@@ -97,8 +102,10 @@ def name_index() -> NameIndex:
             _add(exact, written, spec)
             if spec.kind in _TUNED_KINDS:
                 _add(plain, _without_role_words(written), spec)
-    _expand_chinese(exact)
-    _expand_chinese(plain)
+    for alias, name in vocabulary().extra_aliases.items():
+        exact.setdefault(squeeze(dashed(alias)), [models_by_name()[name]])
+    _expand_heads(exact)
+    _expand_heads(plain)
     return NameIndex(
         {key: tuple(specs) for key, specs in exact.items()},
         {key: tuple(specs) for key, specs in plain.items()},
@@ -111,16 +118,20 @@ def _add(index: dict[str, list[ModelSpec]], written: str, spec: ModelSpec) -> No
         specs.append(spec)
 
 
-def _expand_chinese(index: dict[str, list[ModelSpec]]) -> None:
-    heads = vocabulary().chinese_heads
+def _expand_heads(index: dict[str, list[ModelSpec]]) -> None:
+    """Adds the other spellings of a key's head."""
+    known = vocabulary()
     for key in list(index):
-        for latin, written in heads.items():
-            head = squeeze(latin)
-            rest = key.removeprefix(head)
-            if rest == key or (rest[:1].isascii() and rest[:1].isalpha()):
-                continue
-            for chinese in written:
-                index.setdefault(chinese + rest, index[key])
+        for latin, written in known.chinese_heads.items():
+            rest = key.removeprefix(squeeze(latin))
+            if rest != key and not (rest[:1].isascii() and rest[:1].isalpha()):
+                for head in written:
+                    index.setdefault(squeeze(head + rest), index[key])
+        for latin, written in known.sized_heads.items():
+            rest = key.removeprefix(squeeze(latin))
+            if rest != key and rest[:1] == "-":
+                for head in written:
+                    index.setdefault(squeeze(head + rest), index[key])
 
 
 def _without_role_words(written: str) -> str:

@@ -84,7 +84,10 @@ def _size_first(text: str, folded: str, mentions: list[ModelMention]) -> list[Mo
     """Models named with the size in front of the family (`0.6B的qwen3`, `8B Llama 3.1`)."""
     found: list[ModelMention] = []
     for family, hit_start, hit_end in _family_hits(folded, mentions):
-        front = _SIZE_IN_FRONT.search(folded, max(0, hit_start - 16), hit_start)
+        low = max(0, hit_start - 16)
+        front = (
+            _SIZE_IN_FRONT.search(folded, low, hit_start) if "b" in folded[low:hit_start] else None
+        )
         if front is None:
             continue
         joint = "-" if family[-1].isdigit() else ""

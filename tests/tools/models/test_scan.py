@@ -26,6 +26,9 @@ def _names(text: str) -> list[str]:
         ("unsloth llama-3-8b-bnb-4bit on T4", "meta-llama/Meta-Llama-3-8B", "nf4"),
         ("3台8卡L20部署fp8的R1 671B", "deepseek-ai/DeepSeek-R1", None),
         ("Mixtral 8x7B 4bit lora", "mistralai/Mixtral-8x7B-v0.1", "int4"),
+        ("r1 蒸馏 32b 要几张卡", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", None),
+        ("DeepSeek-R1满血版", "deepseek-ai/DeepSeek-R1", None),
+        ("clip vit-l 推理", "openai/clip-vit-large-patch14", None),
         ("whisper large-v2 int8 OOM", "openai/whisper-large-v2", "int8"),
         ("run_squad bert on gtx 1050ti", "google-bert/bert-base-uncased", None),
         ("ollama says deepseek-coder-v2 needs 19 GiB", "deepseek-ai/DeepSeek-V2-Lite", None),
@@ -85,6 +88,12 @@ def test_a_family_without_size_is_a_family_mention() -> None:
     assert family.text == "千问"
     assert len(family.candidates) > 2
     assert scan_families("用千问2.5-7b") == []
+
+
+def test_distills_without_a_size_are_not_the_671b() -> None:
+    assert _names("R1蒸馏版哪个能跑") == []
+    (family,) = scan_families("R1蒸馏版哪个能跑")
+    assert "deepseek-ai/DeepSeek-R1" not in family.candidates
 
 
 @given(st.text(max_size=300))
