@@ -108,6 +108,8 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
         draft.say("memory.need_only", importance=HEAD, **values)
         return
     draft.figure("headroom", report.headroom_bytes, "B", formula="usable - need")
+    if report.headroom_bytes < 0:
+        draft.figure("shortfall", -report.headroom_bytes, "B", formula="need - usable")
     draft.figure(
         "usable_memory", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",)
     )

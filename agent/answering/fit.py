@@ -16,7 +16,7 @@ from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import cards_to_rent, say_fitting_cards
 from agent.answering.sources import guidance_call, say_guidance
-from agent.answering.symptoms import symptoms_of
+from agent.answering.symptoms import record_symptom_figures, symptoms_of
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -56,7 +56,9 @@ def compose(request: Request, context: Context) -> Plan:
     if slots.task != "train" and asks_largest(request):
         return (yield from compose_largest(draft))
     found = yield from training(draft) if slots.task == "train" else serving(draft)
-    for symptom in symptoms_of(request):
+    symptoms = symptoms_of(request)
+    record_symptom_figures(draft, symptoms)
+    for symptom in symptoms:
         draft.say(f"symptoms.{symptom}")
     return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
 
@@ -310,6 +312,7 @@ def _ways_out(
             items.append(draft.phrase("fit.way_method", name=name, **values))
         elif kind == "cards" and fits and not enough_cards:
             enough_cards = True
+            draft.figure("cards", other.gpu_count, "1", formula="fewest of 2, 4, 8 that fit")
             items.append(draft.phrase("fit.way_cards", count=other.gpu_count, **values))
         elif kind == "offload" and fits and other.host_ram_bytes < _HOST_LIMIT_BYTES:
             is_saved = count > 1 and (report.method == "full" or is_sharded)

@@ -134,10 +134,15 @@ def _say_speed(draft: Draft, report: MemoryReport) -> None:
     ceiling = _SERVER_BANDWIDTH_GBS / read_gb
     low, high = ceiling * 0.3, ceiling * 0.9
     for name, value in (("speed_low", low), ("speed_high", high)):
-        draft.figure(name, round(value, 2), "token/s", formula="memory bandwidth / weights read")
+        draft.figure(
+            name,
+            float(format_significant(value, 2)),
+            "token/s",
+            formula="memory bandwidth / weights read",
+        )
     why = "a current server socket; desktop machines have about half"
     draft.assume([AssumptionOut(name="memory_bandwidth", value=_SERVER_BANDWIDTH_GBS, unit="GB/s",
                                 why=why)])  # fmt: skip
     draft.say("host.slow_measured", model=told.short_model(report),
-              low=format_significant(low, 1), high=format_significant(high, 2),
+              low=format_significant(low, 2), high=format_significant(high, 2),
               bandwidth=f"{_SERVER_BANDWIDTH_GBS:g}")  # fmt: skip

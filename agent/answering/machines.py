@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent.answer import CitationOut
 from agent.answering.draft import Draft
 from agent.answering.numbers import money
 from agent.toolbox.catalog import FamilyOut, InstanceOut, PriceOut
@@ -34,6 +35,7 @@ def price_text(draft: Draft, price: PriceOut) -> str:
     when = price.priced_on or draft.phrase("machines.no_date")
     key = "machines.price_old" if price.is_old and price.priced_on else "machines.price"
     billing = draft.phrase(f"machines.{price.billing}")
+    draft.cite(CitationOut(id=price.source, title=billing, locator=f"{where}, {when}"))
     return draft.phrase(key, billing=billing, amount=amount, region=where, date=when)
 
 

@@ -114,7 +114,7 @@ def _tell(draft: Draft, reports: list[NetworkReport]) -> None:
                 traffic=gib(report.traffic_bytes),
                 efficiency=f"{report.efficiency.value * 100:.0f}%",
                 waiting=f"{report.waiting_share.value * 100:.0f}%",
-                enough=format_significant(report.enough_gbps, 2),
+                enough=format_significant(report.enough_gbps, 3),
             )
         )
     draft.bullets(lines)
@@ -122,7 +122,7 @@ def _tell(draft: Draft, reports: list[NetworkReport]) -> None:
     model = slots.model or f"{slots.params_b or 7:g}B"
     draft.assume(first.assumptions)
     draft.say("network.assumed", model=model, gpus=slots.gpu_count or 1, gpu=slots.gpu or "GPU",
-              compute=format_significant(first.compute_s, 2), importance=DETAIL)  # fmt: skip
+              compute=format_significant(first.compute_s, 3), importance=DETAIL)  # fmt: skip
 
 
 def _say_link(draft: Draft, machine: InstanceOut) -> None:

@@ -14,7 +14,7 @@ from agent.answering.numbers import count as told_count
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.sources import guidance_call, passages_in, say_cited
-from agent.answering.symptoms import symptoms_of
+from agent.answering.symptoms import record_symptom_figures, symptoms_of
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -119,6 +119,7 @@ def _layout(draft: Draft) -> Steps:
     larger = next((n for n in valid_sizes(heads, kv, most=2 * cards) if n > cards), None)
     if larger is not None and best > 1:
         draft.figure("next_size", larger, "1", formula="smallest valid size above")
+        draft.figure("more", larger - cards, "1", formula="next_size - cards")
         draft.say("plans.rest", next=larger, more=larger - cards)
     if found is None:
         return draft.finish("depends")
@@ -218,6 +219,7 @@ def _serving_plan(
     """Fit, room for the cache, and speed."""
     slots = draft.request.slots
     symptoms = symptoms_of(draft.request)
+    record_symptom_figures(draft, symptoms)
     for key in symptoms:
         draft.say(f"symptoms.{key}", importance=HEAD)
     found = yield from serving(draft)
@@ -276,7 +278,7 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
         context=context,
         each=gib(each),
         sequences=told_sequences,
-        tokens=f"{float(format_significant(sequences * context, 2)):,.0f}",
+        tokens=f"{float(format_significant(sequences * context, 3)):,.0f}",
         importance=BODY,
     )
     return False

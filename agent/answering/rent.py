@@ -144,6 +144,7 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
         usable=gib(best.usable_bytes),
         importance=HEAD,
     )
+    draft.figure("hours_per_month", 730, "h", formula="365 * 24 / 12")
     costs = [
         draft.phrase("rent.month", cost=money(best.cost_per_month, best.currency, draft.language))
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agent.answer import AssumptionOut
+from agent.answer import AssumptionOut, CitationOut
 from agent.answering import estimates as told
 from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
 from agent.answering.machines import provider_name
@@ -139,6 +139,8 @@ def _say_quote(draft: Draft, row: InstanceOut) -> None:
         "on_demand": on_demand,
     }
     draft.offer([row.as_offer()])
+    draft.cite(CitationOut(id=f"data:spot#{row.instance_type}", title="spot",
+                           locator=f"{quote.region or ''} {quote.as_of or ''}"))  # fmt: skip
     if quote.likely is None:
         draft.say("spot.quote_range", importance=HEAD, **values)
         return

@@ -12,6 +12,9 @@ from agent.answering.numbers import gib
 from agent.request import Pasted, Request
 from tools.units import GIB, MIB
 
+_COLAB_RAM_GB = 12.7
+"""Host memory that a free Colab session reports, GB."""
+
 
 @cache
 def _symptoms() -> list[dict[str, Any]]:
@@ -47,11 +50,18 @@ def say_checks(draft: Draft, *, importance: int) -> None:
     else:
         usual = ["processes", "serving"]
     keys = [*found, *(key for key in usual if key not in found)]
+    record_symptom_figures(draft, keys)
     draft.bullets(
         [draft.phrase(f"symptoms.{key}") for key in keys[:4]],
         title=draft.phrase("symptoms.title"),
         importance=importance,
     )
+
+
+def record_symptom_figures(draft: Draft, keys: list[str]) -> None:
+    """Numbers that an advice states."""
+    if "host_load" in keys:
+        draft.figure("colab_ram", _COLAB_RAM_GB, "GB", sources=("measured:colab-free-tier",))
 
 
 def say_cuda_error(draft: Draft, log: Pasted, *, importance: int) -> bool:

@@ -87,7 +87,6 @@ def _is_held(quantity: Quantity, evidence: Evidence) -> bool:
     share = _ROUGHLY if quantity.is_approximate else _ROUNDING
     exact = quantity.dimension in ("cards", "nodes", "cores")
     slack = 0.0 if exact else max(quantity.half_step, share * abs(quantity.value))
-    slack = min(slack, max(_ROUGHLY * abs(quantity.value), share * abs(quantity.value)))
     slack *= 1 + 1e-9
     return evidence.holds(quantity.dimension, quantity.value - slack, quantity.value + slack)
 
@@ -136,20 +135,42 @@ def _capabilities(text: str) -> Iterator[Problem]:
         named = cards_in(clause)
         if not named:
             continue
-        folded = clause.casefold()
+        folded = clause.casefold().replace("*", "")
         if _contains(folded, claims["polarity"]["open"]):
             continue
-        is_denied = _contains(folded, claims["polarity"]["denies"])
-        is_held = _contains(folded, claims["polarity"]["holds"])
-        for capability, row in claims["capability"].items():
-            if not _contains(folded, row["words"]):
-                continue
+        is_mixed = len({n.name for n in named}) > 1 and _contains(
+            folded, claims["polarity"]["denies"]
+        )
+        for capability in claims["capability"]:
+            word = claims["capability"][capability]["words"][0]
+            said = _said_capability(folded, capability)
             for name in {n.name for n in named}:
                 truth = getattr(get_gpu(name), capability)
-                if truth is False and is_held and not is_denied:
-                    yield Problem("capability", clause.strip(), f"{name} has no {row['words'][0]}")
-                elif truth is True and is_denied and len(named) == 1:
-                    yield Problem("capability", clause.strip(), f"{name} has {row['words'][0]}")
+                if truth is False and said is True and not is_mixed:
+                    yield Problem("capability", clause.strip(), f"{name} has no {word}")
+                elif truth is True and said is False and len(named) == 1:
+                    yield Problem("capability", clause.strip(), f"{name} has {word}")
+
+
+@cache
+def _capability_patterns(capability: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """(denial, claim) of a capability, as patterns around its words."""
+    claims = _claims()
+    words = "|".join(re.escape(w) for w in claims["capability"][capability]["words"])
+    denies = "|".join(re.escape(w) for w in claims["polarity"]["denies"])
+    holds = "|".join(re.escape(w) for w in claims["polarity"]["holds"])
+    after = "|".join(re.escape(w) for w in claims["polarity"]["denies_after"])
+    denial = rf"(?:{denies}).{{0,14}}?(?:{words})|(?:{words}).{{0,8}}?(?:{after})"
+    claim = rf"(?:{holds}).{{0,16}}?(?:{words})|(?:{words}).{{0,4}}?(?:可用|没问题|works)"
+    return re.compile(denial), re.compile(claim)
+
+
+def _said_capability(folded: str, capability: str) -> bool | None:
+    """True for "has it", False for "lacks it", None where neither is said."""
+    denial, claim = _capability_patterns(capability)
+    if denial.search(folded):
+        return False
+    return True if claim.search(folded) else None
 
 
 def _contains(folded: str, words: list[str]) -> bool:

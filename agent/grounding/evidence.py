@@ -100,6 +100,8 @@ class Evidence:
 
     def _add_json(self, value: Any, key: str = "") -> None:
         if isinstance(value, Mapping):
+            if "amount" in value and "currency" in value:
+                self._add_money(value)
             for name, inner in value.items():
                 self._add_json(inner, name)
         elif isinstance(value, list | tuple):
@@ -111,6 +113,13 @@ class Evidence:
             self._add_keyed(key, float(value))
         elif isinstance(value, str):
             self.add_text(value)
+
+    def _add_money(self, value: Mapping[str, Any]) -> None:
+        """An amount that the asker named; without a currency it may be told in either."""
+        if not isinstance(value["amount"], int | float):
+            return
+        for currency in [value["currency"]] if value["currency"] else ["CNY", "USD"]:
+            self.add_value(f"money:{currency}", float(value["amount"]))
 
     def _add_keyed(self, key: str, value: float) -> None:
         """A number whose name ends in its unit, as all our names do."""
