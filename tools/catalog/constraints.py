@@ -183,6 +183,7 @@ class GpuNeed(NamedTuple):
     likely_bytes: int
     high_bytes: int
     usable_bytes: int
+    """What the card gives; of an engine that takes a share of it, that share."""
     verdict: Literal["fits", "tight", "does_not_fit"]
     gpus_used: int
     parallelism: str | None

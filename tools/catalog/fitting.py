@@ -103,9 +103,9 @@ class Fitter:
     ) -> GpuNeed:
         result = self._fit(estimate, usable_bytes)
         return GpuNeed(
-            likely_bytes=estimate.process_bytes,
+            likely_bytes=result.need_bytes,
             high_bytes=result.high_bytes,
-            usable_bytes=usable_bytes,
+            usable_bytes=result.usable_bytes,
             verdict=result.verdict,
             gpus_used=gpus,
             parallelism=label,

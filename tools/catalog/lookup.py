@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -30,6 +30,8 @@ Kind = Literal["type", "family", "unlisted", "unknown"]
 _NEAREST = 5
 _EDIT_LIMIT = 2
 _SHORTEST_TYPO = 3
+_COMPARED = 10
+_MOST_EDITS = 6
 _SIZE = r"(?:\d*x?large|medium|small|micro|nano|metal(?:-\d+xl)?)"
 _SHAPES = {
     "alibaba": re.compile(rf"(?:ecs\.)?[a-z]+\d*[a-z0-9.\-]*\.{_SIZE}"),
@@ -223,6 +225,7 @@ def size_order(offer: InstanceOffer) -> tuple[float, int, float, str]:
     )
 
 
+@lru_cache(maxsize=8192)
 def split_size(text: str) -> tuple[str, str]:
     """Family part and size part of a written type.
 
@@ -245,7 +248,7 @@ def _unknown(text: str, provider: str | None) -> InstanceLookup:
     pool = [o for f in families for o in f.offers]
     if not pool:
         pool = _close_families(stem, provider)
-    ranked = sorted(pool, key=lambda o: (*_distance(o, text, size), size_order(o)))
+    ranked = _ranked(pool, text, size)
     return InstanceLookup(
         text, provider, "unknown", families=families, nearest=tuple(ranked[:_NEAREST])
     )
@@ -283,7 +286,7 @@ def _close_families(stem: str, provider: str | None) -> list[InstanceOffer]:
     written = {squash(stem), squash(re.split(r"[.\-_ ]", stem)[0])}
     best, found = _EDIT_LIMIT, dict[str, None]()
     for name in index().families:
-        if len(name) < _SHORTEST_TYPO:
+        if len(name) < _SHORTEST_TYPO or all(_differ(form, name) for form in written):
             continue
         distance = min(edit_distance(form, name, limit=best) for form in written)
         if distance < best:
@@ -294,9 +297,31 @@ def _close_families(stem: str, provider: str | None) -> list[InstanceOffer]:
     return list(offers)
 
 
-def _distance(offer: InstanceOffer, text: str, size: str) -> tuple[int, int, int]:
-    """How far a real type is from the written one: beginning, size, then edits."""
-    written, real = squash(text), squash(offer.instance_type)
-    shared = len(os.path.commonprefix([written, squash(own_family(offer))]))
-    other_size = bool(size) and split_size(offer.instance_type)[1] != size
-    return -shared, int(other_size), edit_distance(real, written, limit=8)
+def _differ(left: str, right: str) -> bool:
+    """True when two names are more edits apart than a typo: quick, by length and letters."""
+    if abs(len(left) - len(right)) > _EDIT_LIMIT:
+        return True
+    return len(set(left) ^ set(right)) > 2 * _EDIT_LIMIT
+
+
+def _ranked(pool: Sequence[InstanceOffer], text: str, size: str) -> list[InstanceOffer]:
+    """Real types from the nearest to a written one: by beginning, size, edits, then smallest.
+
+    Edits are counted for the first few only: they are what takes time.
+    """
+    written = squash(text)
+
+    def coarse(offer: InstanceOffer) -> tuple[int, bool, int]:
+        name = own_family(offer)
+        shared = len(os.path.commonprefix([written, squash(name)]))
+        real = split_size(offer.instance_type)[1]
+        length = abs(len(squash(offer.instance_type)) - len(written))
+        return -shared, bool(size) and real != size, length
+
+    near = sorted(pool, key=coarse)[:_COMPARED]
+
+    def fine(offer: InstanceOffer) -> tuple[object, ...]:
+        edits = edit_distance(squash(offer.instance_type), written, limit=_MOST_EDITS)
+        return *coarse(offer)[:2], edits, size_order(offer)
+
+    return sorted(near, key=fine)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from tools.catalog import table
@@ -54,6 +54,7 @@ def fold(name: str) -> str:
     return _PREFIX.sub("", folded)
 
 
+@lru_cache(maxsize=8192)
 def squash(name: str) -> str:
     """Key of a written name: prefix and separators do not count.
 
@@ -69,6 +70,7 @@ def prefix_provider(name: str) -> str | None:
     return _PREFIX_PROVIDERS[found[found.lastindex or 0]] if found else None
 
 
+@lru_cache(maxsize=2048)
 def own_family(offer: InstanceOffer) -> str:
     """Family as the type itself spells it: c7n for ecs.c7n.large, which the row files under c7."""
     if offer.provider == "azure":

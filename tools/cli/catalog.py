@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         one = actions.add_parser(action, parents=[shared, priced], help=text)
         one.add_argument("name")
+        one.add_argument("--time", action="store_true", help="print what a lookup takes, warm")
     need = actions.add_parser("need", parents=[shared, priced], help="types that meet a need")
     need.add_argument("--gpus", type=int, help="at least this many GPUs")
     need.add_argument("--gpu-memory", type=float, metavar="GB", help="label memory of one GPU")
@@ -80,6 +81,8 @@ def _lookup(args: argparse.Namespace) -> int:
     from tools.catalog import find_instance
 
     found = find_instance(args.name, args.provider)
+    if args.time:
+        print(f"lookup_us: {_lookup_us(args.name, args.provider):.0f} (mean, nothing cached)")
     if args.json:
         from tools.catalog.views import lookup_view
 
@@ -87,6 +90,20 @@ def _lookup(args: argparse.Namespace) -> int:
     else:
         _print_lookup(found, args.region)
     return 0 if found.exists else 1
+
+
+def _lookup_us(name: str, provider: str | None) -> float:
+    """Microseconds of one lookup, each of them of a spelling not seen before."""
+    import time
+
+    from tools.catalog import find_instance
+
+    runs = 200
+    spellings = [name[:1] + "\u200b" * number + name[1:] for number in range(1, runs + 1)]
+    start = time.perf_counter()
+    for written in spellings:
+        find_instance(written, provider)
+    return (time.perf_counter() - start) / runs * 1e6
 
 
 def _print_lookup(found: InstanceLookup, region: str | None) -> None:
