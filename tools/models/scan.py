@@ -29,6 +29,7 @@ _SIZE_NEXT = re.compile(r"[ \-_:的]{0,2}(\d{1,4}(?:\.\d+)?) ?([bm])(?![a-z0-9])
 _VERSION_NEXT = re.compile(r"[-_](v\d+(?:\.\d+)*|\d{4}|latest)(?![a-z0-9.])|:(latest)(?![a-z0-9])")
 _WORD_NEXT = re.compile(r"[-_:](?P<joined>[a-z0-9]+(?:[_-][a-z0-9]+)*)| (?P<spaced>[a-z0-9_-]+)")
 _SIZE_IN_FRONT = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?) ?b(?:参数)?(?:[ -]|的){0,2}$")
+_ANY_SIZE = re.compile(r"\d ?b")
 _NEAR = 0.15
 """Nominal sizes this near to a row's parameters agree with it (a share)."""
 
@@ -83,6 +84,8 @@ def scan_models(text: str) -> list[ModelMention]:
 def _size_first(text: str, folded: str, mentions: list[ModelMention]) -> list[ModelMention]:
     """Models named with the size in front of the family (`0.6B的qwen3`, `8B Llama 3.1`)."""
     found: list[ModelMention] = []
+    if _ANY_SIZE.search(folded) is None:
+        return found
     for family, hit_start, hit_end in _family_hits(folded, mentions):
         low = max(0, hit_start - 16)
         front = (
