@@ -137,10 +137,6 @@ def mount_options() -> dict[str, Any]:
     """How the page is mounted: local theme, own style and script, no footer, no recording."""
     return {
         "theme": theme(),
-        "head": (
-            '<link rel="stylesheet" href="/static-xuanka/xuanka.css">'
-            '<script src="/static-xuanka/xuanka.js"></script>'
-        ),
         "i18n": i18n(),
         "footer_links": [],
         "run_history": False,

@@ -16,12 +16,14 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.routing import Mount
 
 from tools.errors import AdvisorError
 from ui.config import ServiceSettings
 from ui.desk import Desk
 from ui.http.api import build_api, error_response
 from ui.http.observing import Measured, Metrics, RequestIds
+from ui.http.head import PageHead
 from ui.http.openai_api import build_openai_api
 from ui.http.protection import error_body, protect
 from ui.passages import passage_response
@@ -195,3 +197,6 @@ def _add_page(app: FastAPI, service: Service) -> None:
         default_concurrency_limit=SIMULTANEOUS_CHATS, api_open=False, max_size=1000
     )
     gr.mount_gradio_app(app, blocks, path="", **mount_options())
+    mounted = app.router.routes[-1]
+    assert isinstance(mounted, Mount)
+    mounted.app = PageHead(mounted.app)

@@ -126,6 +126,6 @@ class FakeAdvisor:
         if "degraded" in question:
             answer = answer.model_copy(update={"degraded": "endpoint timed out after 20 s"})
         for piece in answer.text.split(" "):
-            time.sleep(self.delay_s / 20)
+            time.sleep(self.delay_s / 4)
             yield TextDelta(piece + " ")
         yield Answered(answer)

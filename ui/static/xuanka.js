@@ -424,15 +424,17 @@
     const shared = params.get("q");
     if (shared && !open_) { remember({}); if (read(thread)) open(newId()); ask(shared); }
   }
-  document.addEventListener("DOMContentLoaded", () => {
+  function ready() {
     watchTheme();
-    const waiting = new MutationObserver(() => {
-      if (find("#xk-live") && find("#xk-log") && find("#xk-send") && find("#xk-history")) {
-        waiting.disconnect();
-        setTimeout(started, 0);
-      }
-    });
-    waiting.observe(document.body, { childList: true, subtree: true });
-  });
+    const parts = ["#xk-live", "#xk-log", "#xk-send", "#xk-history", "#xk-status"];
+    const waiting = setInterval(() => {
+      if (!parts.every((part) => find(part))) return;
+      clearInterval(waiting);
+      started();
+    }, 50);
+  }
+  // The library adds its head to the page either as it is sent or later.
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);
+  else ready();
   window.xuanka = { begin, finish, stopped, ask, send, lang: () => lang };
 })();

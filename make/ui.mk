@@ -1,0 +1,13 @@
+# The faces: browser tests and the load test.
+BROWSER := build/browser
+.PHONY: test-browser load
+
+$(BROWSER)/.ready: $(VENV)/.dev
+	@mkdir -p $(BROWSER)
+	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q chromium fonts-noto-cjk; }
+	@$(PIP) install --quiet 'playwright>=1.50'
+	@npm install --silent --no-audit --no-fund --prefix $(BROWSER) axe-core@4
+	@touch $@
+
+test-browser: setup-dev $(BROWSER)/.ready  ## the page in chromium: zh and en, light and dark, wide and phone; screenshots in build/screenshots
+	@$(BIN)/python -m pytest -m browser tests/ui
