@@ -91,6 +91,10 @@ def _training_parts(run: TrainRun, peak: Peak) -> list[Part]:
         ("logits", moment.logits, "vocabulary x tokens x bytes alive per logit"),
         ("step_workspace", moment.workspace, "temporaries of the moment"),
         ("inputs", states.inputs, "8 bytes a token"),
-        ("cublas_workspace", float(cublas_bytes(run.asked.gpu)), "one handle"),
+        (
+            "cublas_workspace",
+            float(cublas_bytes(run.asked.gpu, build=run.asked.torch_build)),
+            "one handle",
+        ),
     )
     return [Part(name, math.ceil(value), text, _RULES) for name, value, text in values if value]

@@ -44,8 +44,10 @@ def context_bytes(gpu: GpuSpec | None) -> int:
     return _CONTEXT_MIB.get(gpu.architecture or "", _UNKNOWN_MIB) * MIB
 
 
-def cublas_bytes(gpu: GpuSpec | None) -> int:
-    """Workspace of one cuBLAS handle and stream."""
+def cublas_bytes(gpu: GpuSpec | None, *, build: str | None = None) -> int:
+    """Workspace of one cuBLAS handle and stream; a CPU build has none."""
+    if build == "cpu":
+        return 0
     if gpu is not None and gpu.architecture in ("Hopper", "Blackwell"):
         return _CUBLAS_HOPPER_BYTES
     return _CUBLAS_BYTES

@@ -93,10 +93,10 @@ def layer_mode(run: TrainRun) -> Mode:
 @lru_cache(maxsize=2048)
 def _stack(
     spec_id: int, mode: Mode, split: int, expert_split: int, frozen_start: bool, code: str,
-    sequence: bool,
+    sequence: bool, keys: int,
 ) -> Stack:  # fmt: skip
     spec = _SPECS[spec_id]
-    kinds = layer_kinds(spec, split, expert_split, code, sequence)
+    kinds = layer_kinds(spec, split, expert_split, code, sequence, keys)
     row = family_row(spec)
     tail_mode = mode._replace(
         quantized=False,
@@ -132,6 +132,7 @@ def stack_of(run: TrainRun) -> Stack:
         frozen_start,
         run.code,
         sharding.sequence,
+        run.seq_len if run.spec.sliding is not None else 0,
     )
 
 
@@ -240,8 +241,9 @@ def _loss_moments(frame: _Frame) -> tuple[list[Moment], float, float]:
     path = loss_path(run, width=width, vocab=vocab, tokens=scored)
     logits = vocab * scored
     tail_tokens = scored if scored else frame.tokens
+    softcap = 2.0 * logits if family_row(run.spec).get("logits_softcap") else 0.0
     tail_cast = tail.cast_cache[0]
-    kept = frame.kept[-1] + tail.kept.at(tail_tokens, frame.keys)
+    kept = frame.kept[-1] + tail.kept.at(tail_tokens, frame.keys) + softcap
     share = 0.0 if run.kept_grads else states.gradient_share
     tied = bool(run.spec.tie_word_embeddings)
     if run.in_backward and tied:

@@ -22,7 +22,7 @@ def attention(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
         key = net.norm(key, plan.norm, groups=plan.kv_groups)
     query, key = _rotary(net, query, plan), _rotary(net, key, plan)
     out = scores(net, query, key, value, plan)
-    if plan.rotary in ("partial", "interleaved"):
+    if plan.rotary in ("partial", "interleaved") or plan.unfused_sdpa:
         out = net.new("contiguous", out, plan.q)
     if gate is not None:
         sigmoid = net.relu(gate)
@@ -55,8 +55,11 @@ def _rotary(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
         return x
     wide = net.cast(x, 4) if plan.rotary == "float" else x
     saved = []
-    if plan.rotary == "interleaved":
-        angles = net.tape.op("cos_sin", [], per_token(plan.head_dim / 2), 2, grad_needed=False)
+    if plan.rotary in ("interleaved", "interleaved_float"):
+        share, width = (0.5, 2) if plan.rotary == "interleaved" else (1, 4)
+        angles = net.tape.op(
+            "angles", [], per_token(plan.head_dim * share), width, grad_needed=False
+        )
         saved = [angles.storage]
     out = net.tape.op("rotary", [wide], wide.elements, wide.width, saved=saved)
     net.tape.last.work = wide.size.times(2)
@@ -76,13 +79,15 @@ def scores(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
     unfused = plan.unfused_sdpa or (grouped and query.width == 4 and not mode.masked)
     if kind == "fused" and unfused and not mode.kv_expanded:
         return _math(net, query, key, value, plan)
-    expand = grouped and (kind == "eager" or mode.masked or mode.kv_expanded or plan.masked)
+    expand = grouped and (
+        kind == "eager" or mode.masked or mode.kv_expanded or (plan.masked and kind != "flash")
+    )
     if expand:
         key, value = net.new("repeat_kv", key, plan.q), net.new("repeat_kv", value, plan.q)
     if kind == "eager":
         return _eager(net, query, key, value, plan)
     saved = [query.storage, key.storage, value.storage]
-    if mode.masked or plan.masked:
+    if mode.masked or (plan.masked and kind != "flash"):
         mask = net.tape.op("mask", [], Size(0.0, 0.0, 1.0), query.width, grad_needed=False)
         saved.append(mask.storage)
     sums = net.tape.op("logsumexp", [], per_token(plan.heads), 4, grad_needed=False)
@@ -103,34 +108,46 @@ def _eager(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
         weights = net.scale(weights)
         weights = net.relu(weights)
         weights = net.scale(weights)
-    weights = net.scale(weights)
-    weights = net.softmax(weights, 4)
-    weights = net.cast(weights, query.width)
+    masked = net.scale(weights)
+    if plan.sinks:
+        weights = net.softmax(net.scale(masked), masked.width)
+    else:
+        weights = net.cast(net.softmax(masked, 4), query.width)
+    tape.touch(masked)
     if plan.attention_dropout:
         weights = net.drop(weights)
-    return tape.op(
+    out = tape.op(
         "mix", [weights, value], per_token(plan.out_width), query.width,
         saved=[weights.storage, value.storage],
     )  # fmt: skip
+    for held in (query, key, value):
+        tape.touch(held)
+    return out
 
 
 def _math(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan) -> Tensor:
-    """The unfused kernel of scaled_dot_product_attention."""
+    """The unfused kernel of scaled_dot_product_attention: everything in fp32, K and V repeated.
+
+    A single key-value head is repeated too on CUDA; simulated steps broadcast it.
+    """
     tape = net.tape
     square = Size(0.0, 0.0, plan.heads)
-    query = net.scale(query)
-    if plan.heads != plan.kv_heads and not plan.unfused_sdpa:
+    width, given = query.width, query
+    query = net.scale(net.cast(query, 4))
+    key, value = net.cast(key, 4), net.cast(value, 4)
+    if plan.heads != plan.kv_heads and (net.mode.cuda or plan.kv_heads > 1):
         key, value = net.new("repeat_kv", key, plan.q), net.new("repeat_kv", value, plan.q)
     key = net.scale(key)
-    weights = tape.op(
-        "scores", [query, key], square, query.width, saved=[query.storage, key.storage]
-    )
+    weights = tape.op("scores", [query, key], square, 4, saved=[query.storage, key.storage])
     weights = net.scale(weights)
-    weights = net.softmax(weights, weights.width)
-    return tape.op(
-        "mix", [weights, value], per_token(plan.out_width), query.width,
+    weights = net.softmax(weights, 4)
+    out = tape.op(
+        "mix", [weights, value], per_token(plan.out_width), 4,
         saved=[weights.storage, value.storage],
     )  # fmt: skip
+    for held in (given, query, key, value):
+        tape.touch(held)
+    return net.cast(out, width)
 
 
 def _mla(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
@@ -237,6 +254,8 @@ def experts(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
 def _router(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
     moe = plan.moe
     assert moe is not None
+    if plan.router_float:
+        x = net.cast(x, 4)
     logits = net.linear(x, "router", plan.hidden, moe.num_experts, quantizable=False)
     probabilities = net.tape.op("softmax", [logits], logits.elements, 4, saves_out=True)
     index = net.tape.op("topk_index", [], per_token(moe.experts_per_token), 8, grad_needed=False)
@@ -266,7 +285,10 @@ def _routed(net: Net, x: Tensor, weights: Tensor, plan: LayerPlan) -> Tensor:
     )  # fmt: skip
     _expert_weights(net, 2 * count * width * plan.hidden)
     gate, value = net.part(up, rows * width), net.part(up, rows * width)
-    product = net.mul(net.activation(gate, plan.activation), value)
+    if plan.sinks:
+        product = _clamped_gate(net, gate, value)
+    else:
+        product = net.mul(net.activation(gate, plan.activation), value)
     down = tape.op(
         "experts_down", [product], per_token(rows * plan.hidden), compute,
         saved=[product.storage] if keep else [],
@@ -282,6 +304,14 @@ def _routed(net: Net, x: Tensor, weights: Tensor, plan: LayerPlan) -> Tensor:
     )
     out = tape.op("sum", [weighted], per_token(plan.stream), weighted.width)
     return net.cast(out, x.width)
+
+
+def _clamped_gate(net: Net, gate: Tensor, value: Tensor) -> Tensor:
+    """gpt-oss: both halves clamped, gate * sigmoid(alpha * gate) * (value + 1)."""
+    gate, value = net.silu(gate), net.silu(value)
+    sigmoid = net.relu(net.scale(gate))
+    swish = net.mul(gate, sigmoid)
+    return net.mul(net.scale(value), swish)
 
 
 def _expert_weights(net: Net, params: float) -> None:

@@ -58,6 +58,10 @@ class LayerPlan(NamedTuple):
     moe: MoeDims | None
     linear_attention: LinearDims | None
     router_width: int
+    router_float: bool
+    """The router computes in fp32."""
+    sinks: bool
+    """Attention sinks and clamped gates (gpt-oss)."""
     split: float
     expert_split: float
 
@@ -91,14 +95,16 @@ class LayerKinds(NamedTuple):
 
 @cache
 def layer_kinds(
-    spec: ModelSpec, split: int = 1, expert_split: int = 1, code: str = "", sequence: bool = False
-) -> LayerKinds:
+    spec: ModelSpec, split: int = 1, expert_split: int = 1, code: str = "", sequence: bool = False,
+    keys: int = 0,
+) -> LayerKinds:  # fmt: skip
     """The layers of a decoder, sharded over `split` tensor-parallel cards.
 
     Args:
         spec: A model with decoder dimensions.
         split: Tensor-parallel cards that share heads and feed-forward columns.
         expert_split: Expert-parallel cards that share the experts.
+        keys: Tokens of a sequence; a sliding layer shorter than that takes the masked path.
         sequence: Sequence parallelism: the stream is split over the tensor-parallel cards.
         code: Model code other than transformers': "fused-qkv" (repository code, Qwen-1 and
             kin) or "litgpt".
@@ -108,6 +114,8 @@ def layer_kinds(
     order = []
     for index in range(layers):
         plan = _plan(spec, index, split, expert_split)
+        if plan.window is not None and keys > plan.window:
+            plan = plan._replace(masked=True)
         if sequence:
             plan = plan._replace(stream=plan.hidden / split)
         if code:
@@ -174,6 +182,8 @@ def _plan(spec: ModelSpec, index: int, split: int, expert_split: int) -> LayerPl
         moe=spec.moe if _is_moe(spec, index) else None,
         linear_attention=spec.linear if is_linear else None,
         router_width=int(row.get("router_width", 2)),
+        router_float=bool(row.get("router_float")),
+        sinks=spec.attn_sinks,
         split=split,
         expert_split=expert_split,
     )

@@ -54,7 +54,7 @@ def estimate_inference(workload: InferenceWorkload) -> MemoryEstimate:
         ("activations", sizes.work, "working set of one layer, or the logits"),
         ("cuda_graphs", sizes.graphs, "captured graphs of the engine"),
         ("extra_models", sizes.extra, "draft model and served adapters"),
-        ("cublas_workspace", cublas_bytes(workload.gpu), "one handle"),
+        ("cublas_workspace", cublas_bytes(workload.gpu, build=workload.torch_build), "one handle"),
     )
     parts = [Part(name, math.ceil(value), text, _RULES) for name, value, text in rows if value]
     allocated = sum(part.bytes for part in parts)
