@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.answer import Intent, Language
 from agent.understanding.data import load
-from agent.understanding.resolve import Resolution
+from agent.understanding.resolution import Resolution
 
 _SIZED = (
     "fit_check",

@@ -12,7 +12,7 @@ from agent.request import Request
 from agent.understanding.data import load
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
-from agent.understanding.resolve import Resolution
+from agent.understanding.resolution import Resolution
 from agent.understanding.text import Document
 
 _SUBJECT = ("model", "params_b", "model_size_mb")

@@ -18,16 +18,18 @@ from typing import cast
 from agent.answer import Intent
 from agent.understanding.data import load
 from agent.understanding.phrases import tables
-from agent.understanding.resolve import Resolution
+from agent.understanding.resolution import Resolution
 
 _SLOT_FEATURES = {
-    "model": "model", "params_b": "params", "method": "method", "gpu": "card", "gpu_mem_gb": "memory_gb",
-    "instance": "instance", "provider": "provider", "providers": "providers2", "gpus": "cards2",
-    "concurrency": "concurrency", "request_rate_per_s": "rate", "batch": "batch", "seq_len": "length",
-    "samples": "samples", "epochs": "epochs", "step_s": "step_s", "hours": "hours", "price": "price",
+    "model": "model", "params_b": "params", "method": "method", "gpu": "card",
+    "gpu_mem_gb": "memory_gb", "instance": "instance", "provider": "provider",
+    "providers": "providers2", "gpus": "cards2", "concurrency": "concurrency",
+    "request_rate_per_s": "rate", "batch": "batch", "seq_len": "length", "samples": "samples",
+    "epochs": "epochs", "step_s": "step_s", "hours": "hours", "price": "price",
     "budget": "budget", "ckpt_minutes": "ckpt", "storage": "storage", "num_workers": "workers",
-    "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth", "rows": "rows",
-    "model_size_mb": "file_size", "need_gb": "need", "tp": "tp", "latency_s": "latency",
+    "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth",
+    "rows": "rows", "model_size_mb": "file_size", "need_gb": "need", "tp": "tp",
+    "latency_s": "latency",
 }  # fmt: skip
 _HUGE_B = 100.0
 _DURATIONS = {

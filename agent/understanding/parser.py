@@ -27,7 +27,8 @@ from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.sizes import read_sizes
 from agent.understanding.readers.words import read_programs, read_words
 from agent.understanding.readings import Board
-from agent.understanding.resolve import Resolution, resolve
+from agent.understanding.resolution import Resolution
+from agent.understanding.resolve import resolve
 from agent.understanding.scope import is_out_of_scope, set_aside
 from agent.understanding.text import Document, blanked
 from agent.understanding.topics import has_telling_topic, search_query, topics_of
@@ -80,6 +81,8 @@ def parse(
         carried = carry_over(document, board, out, base)
         intent = _intent_of_turn(prose, out, pasted, topics, base)
     _settle_task(out, intent)
+    if intent == "probe_local":
+        out.put("probe", True, inferred=True)
     invalid = () if outside else invalid_values(document, out)
     if outside or invalid:
         intent = "out_of_scope" if outside else "invalid_input"

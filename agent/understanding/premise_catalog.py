@@ -187,6 +187,7 @@ class _Loose(NamedTuple):
 def _card_fields(mention: InstanceMention, card: Any, labels: set[str], counts: set[int]) -> Fields:
     label = "/".join(sorted(labels))
     count = next(iter(counts)) if len(counts) == 1 else None
+    family = mention.lookup.families[0]
     has_size = "xlarge" in mention.text.lower() and count is not None
     return {
         "name": mention.text,
@@ -195,7 +196,7 @@ def _card_fields(mention: InstanceMention, card: Any, labels: set[str], counts: 
         "actual_en": f"{count} x {label}" if count else label,
         "size_zh": "xlarge 前的数字是 vCPU 规模,不是卡数。" if has_size else "",
         "size_en": " The number before xlarge is the vCPU size, not GPUs." if has_size else "",
-        "source": f"data:{mention.lookup.families[0].provider}.csv#{mention.lookup.families[0].name}",
+        "source": f"data:{family.provider}.csv#{family.name}",
     }
 
 

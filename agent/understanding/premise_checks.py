@@ -12,7 +12,7 @@ from agent.request import Pasted
 from agent.understanding.phrases import table
 from agent.understanding.readers.names import Card
 from agent.understanding.readings import Board
-from agent.understanding.resolve import Resolution
+from agent.understanding.resolution import Resolution
 from tools.units import format_gib
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ _SAID_SIZE = re.compile(
 
 
 def _size_said_of(text: str, card: Card) -> float | None:
-    """ "A10 有 80G 显存": the size that a verb gives a card."""
+    """Size that a verb gives a card ("A10 有 80G 显存"), in GB."""
     if card.slice_name or card.spec.is_unified:
         return None
     found = _SAID_SIZE.match(text, card.end)

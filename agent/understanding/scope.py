@@ -11,7 +11,8 @@ from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
 _CLAUSE_END = re.compile(
-    r"[。;\n!?]|\.(?=\s|$)|(?<=[\u4e00-\u9fff]),|, ?(?=[\u4e00-\u9fff])|,(?=\s?(?:what|which|how|can|will|does|is|tell|i want)\b)"
+    r"[。;\n!?]|\.(?=\s|$)|(?<=[\u4e00-\u9fff]),|, ?(?=[\u4e00-\u9fff])"
+    r"|,(?=\s?(?:what|which|how|can|will|does|is|tell|i want)\b)"
 )
 _QUOTES = {"'": "'", '"': '"', "\u201c": "\u201d", "\u300a": "\u300b"}
 _JOB = (

@@ -20,8 +20,8 @@ def topics_of(text: str) -> tuple[str, ...]:
 
 
 _TELLING = frozenset(
-    "cpu_vs_gpu naming gpu_specs interconnect managed_platform rdma images_drivers accelerators sla "
-    "vgpu billing virtualization reliability scaling".split()
+    "cpu_vs_gpu naming gpu_specs interconnect managed_platform rdma images_drivers accelerators "
+    "sla vgpu billing virtualization reliability scaling".split()
 )
 """Topics that make a question one about concepts; the others occur in every question."""
 

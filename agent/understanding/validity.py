@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from agent.request import InvalidValue
 from agent.understanding.data import load
 from agent.understanding.phrases import phrase_pattern
-from agent.understanding.resolve import Resolution
+from agent.understanding.resolution import Resolution
 from agent.understanding.text import Document
 
 _LEARNED_POSITIONS = {"encoder", "speech", "embedding", "reranker"}
@@ -64,8 +65,13 @@ def _too_many_positions(out: Resolution) -> list[InvalidValue]:
             field="seq_len",
             given=str(tokens),
             allowed=f"at most {limit}",
-            message_zh=f"{spec.name} 只有 {limit} 个位置编码,序列长度 {tokens} 超出上限,最多 {limit}。",
-            message_en=f"{spec.name} has {limit} positions; a sequence of {tokens} is more than it takes. At most {limit}.",
+            message_zh=(
+                f"{spec.name} 只有 {limit} 个位置编码,序列长度 {tokens} 超出上限,最多 {limit}。"
+            ),
+            message_en=(
+                f"{spec.name} has {limit} positions; a sequence of {tokens} is more than it takes. "
+                f"At most {limit}."
+            ),
         )
     ]
 
@@ -100,24 +106,29 @@ def _unknown_card(given: str, candidates: tuple[str, ...]) -> InvalidValue:
         given=given,
         allowed=near or "a known card",
         message_zh=f"没有查到 {given} 这款显卡({hint_zh});请确认型号,或给出显存。",
-        message_en=f"There is no card {given} that is known here ({hint_en}); check the name or give its memory.",
+        message_en=(
+            f"There is no card {given} that is known here ({hint_en}); "
+            "check the name or give its memory."
+        ),
     )
 
 
-_SHAPES: list[re.Pattern[str]] = []
-
-
-def _card_shapes() -> list[re.Pattern[str]]:
-    if not _SHAPES:
-        rows = load("validity")
-        before = "|".join(phrase_pattern(p, open_end=True) for p in rows["card_place_before"])
-        after = "|".join(phrase_pattern(p, open_start=True) for p in rows["card_place_behind"])
-        named = r"(?P<name>(?:rtx|gtx|geforce rtx|quadro|tesla|radeon|mi)\s?-?[a-z]?\d{2,4}[a-z]{0,2}(?:\s?(?:ti|super))?)(?![a-z0-9])"
-        plain = r"(?P<name>[abhlvtp]\d{1,4}[a-z]{0,2})(?![a-z0-9.\-])"
-        _SHAPES.append(re.compile(rf"(?<![a-z0-9]){named}"))
-        _SHAPES.append(re.compile(rf"(?:{before})\s{{0,2}}(?:nvidia |英伟达)?{plain}"))
-        _SHAPES.append(re.compile(rf"(?<![a-z0-9.\-]){plain}\s{{0,2}}(?:{after})"))
-    return _SHAPES
+@cache
+def _card_shapes() -> tuple[re.Pattern[str], ...]:
+    """Names with a maker's prefix anywhere, bare ones in the place of a card."""
+    rows = load("validity")
+    before = "|".join(phrase_pattern(p, open_end=True) for p in rows["card_place_before"])
+    after = "|".join(phrase_pattern(p, open_start=True) for p in rows["card_place_behind"])
+    named = (
+        r"(?P<name>(?:rtx|gtx|geforce rtx|quadro|tesla|radeon|mi)\s?-?[a-z]?\d{2,4}[a-z]{0,2}"
+        r"(?:\s?(?:ti|super))?)(?![a-z0-9])"
+    )
+    plain = r"(?P<name>[abhlvtp]\d{1,4}[a-z]{0,2})(?![a-z0-9.\-])"
+    return (
+        re.compile(rf"(?<![a-z0-9]){named}"),
+        re.compile(rf"(?:{before})\s{{0,2}}(?:nvidia |英伟达)?{plain}"),
+        re.compile(rf"(?<![a-z0-9.\-]){plain}\s{{0,2}}(?:{after})"),
+    )
 
 
 def absurd_slots(out: Resolution) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def note_settings(
             continue
         document.take(setting.start, setting.end)
         board.add("quiet", True, setting.start, setting.end)
-        if value is not None:
+        if value is not None and slot is not None:
             board.add(slot, value, setting.start, setting.end, origin=origin, weight=3.0)
 
 

@@ -15,11 +15,14 @@ _CARDS = re.compile(
 )
 _SINGLE = re.compile(r"单卡|单张|单块|单gpu|(?<![a-z])single(?![a-z])|(?<![a-z])one gpu")
 _DUAL = re.compile(r"双卡|双路|(?<![a-z])dual(?![a-z])|两卡")
+_NODES = rf"(?P<nodes>\d{{1,4}}|{HAN}{{1,3}}|(?<![a-z])(?:{_WORDS}))"
 _PER_NODE = re.compile(
-    rf"(?P<nodes>\d{{1,4}}|{HAN}{{1,3}}|(?<![a-z])(?:{_WORDS}))\s?(?:个)?(?:台|机|节点|nodes?|machines?|servers?|boxes)\s?(?:的)?(?:机器|服务器)?\s?(?:of|x|\*|with|,|每台|各|each with|each)?\s?(?P<per>\d{{1,2}}|{HAN}{{1,2}})\s?(?:x|\*|卡|张|块| |-gpu)"
+    rf"{_NODES}\s?(?:个)?(?:台|机|节点|nodes?|machines?|servers?|boxes)\s?(?:的)?(?:机器|服务器)?"
+    r"\s?(?:of|x|\*|with|,|每台|各|each with|each)?"
+    rf"\s?(?P<per>\d{{1,2}}|{HAN}{{1,2}})\s?(?:x|\*|卡|张|块| |-gpu)"
 )
 _BEHIND_PER_NODE = re.compile(
-    rf"(?P<nodes>\d{{1,4}}|{HAN}{{1,3}}|(?<![a-z])(?:{_WORDS}))\s?(?:个)?(?:台|机|节点|nodes?)\s?(?:的)?(?:机器|服务器)?\s?[,x*]?\s?\Z"
+    rf"{_NODES}\s?(?:个)?(?:台|机|节点|nodes?)\s?(?:的)?(?:机器|服务器)?\s?[,x*]?\s?\Z"
 )
 
 
@@ -34,8 +37,8 @@ _NO_CARDS = re.compile(
 def read_counts(document: Document, board: Board) -> None:
     """Note card counts said without a card's name ("双卡", "8 gpus", "两张卡呢")."""
     for found in _NO_CARDS.finditer(document.text):
-        value = 0 if found["n"] == "零" else int(found["n"])
-        board.add("impossible_count", value, found.start(), found.end())
+        count = 0 if found["n"] == "零" else int(found["n"])
+        board.add("impossible_count", count, found.start(), found.end())
     text = document.rest()
     if _ASKS_COUNT.search(text):
         board.add("asks_count", True)
@@ -45,9 +48,9 @@ def read_counts(document: Document, board: Board) -> None:
             value = english_words().get(found["n"])
         if value is not None and 1 <= value == int(value):
             board.add("loose_count", int(value), found.start(), found.end())
-    for pattern, value in ((_SINGLE, 1), (_DUAL, 2)):
+    for pattern, count in ((_SINGLE, 1), (_DUAL, 2)):
         for found in pattern.finditer(text):
-            board.add("loose_count", value, found.start(), found.end(), weight=0.9)
+            board.add("loose_count", count, found.start(), found.end(), weight=0.9)
 
 
 _CLASS = re.compile(

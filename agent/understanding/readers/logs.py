@@ -1,4 +1,4 @@
-"""Numbers in pasted logs: out-of-memory texts, kills by the system, start-up logs (data/logs.yaml)."""
+"""Numbers in pasted logs: memory errors, kills by the system, start-up logs (data/logs.yaml)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ _COMMANDS = {
     "ollama": re.compile(r"ollama (?:run|serve|pull|create)\s+(?P<model>\S{2,80})"),
 }
 _LAUNCH = re.compile(
-    r"(?<![a-z])(?:torchrun|accelerate launch|deepspeed\s+--|torch\.distributed\.(?:launch|run))[^\n]{0,600}"
+    r"(?<![a-z])(?:torchrun|accelerate launch|deepspeed\s+--|torch\.distributed\.(?:launch|run))"
+    r"[^\n]{0,600}"
 )
 _FRAMEWORK_OF = {"llama-server": "llama.cpp", "llama-cli": "llama.cpp"}
 _CONFIG_KEYS = (
@@ -70,7 +71,7 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
             if kind == "cuda_oom" and "total_bytes" in fields:
                 board.add("log_total_bytes", fields["total_bytes"], origin="pasted")
             if kind == "host_kill" or fields:
-                found.append(Pasted(kind=kind, fields=fields))  # type: ignore[arg-type]
+                found.append(Pasted(kind=kind, fields=fields))
     _nvidia_smi(document, board, found)
     for name, start, end in messages_in(text):
         found.append(Pasted(kind="error_message", fields={"message": name}))

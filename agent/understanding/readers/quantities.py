@@ -19,7 +19,10 @@ _NUMBER = number_pattern()
 _WORDED = number_pattern(words=True)
 _MOST = 50
 """Matches of one rule that are looked at."""
-_VERBS = "就 只 能 都 都是 用 要 开 设 设成 设为 设到 调到 改成 改到 是 为 到 开到 of is to at under over"
+_VERBS = (
+    "就 只 能 都 都是 用 要 开 设 设成 设为 设到 调到 改成 改到 是 为 到 开到 "
+    "of is to at under over"
+)
 _NEARLY = "大概 大约 约 差不多 about around up"
 _LINK = (
     rf"\s{{0,3}}(?:(?:{'|'.join(_VERBS.split())})\s{{0,2}})?[=:~≈<>≥≤]{{0,2}}\s{{0,3}}"
@@ -78,7 +81,8 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
         if before
         else None,
         re.compile(
-            rf"(?<![a-z0-9.])(?<!\d:)(?P<number>-?{_WORDED}){_TAIL}(?:{_either(after, leading=False)})"
+            rf"(?<![a-z0-9.])(?<!\d:)(?P<number>-?{_WORDED}){_TAIL}"
+            rf"(?:{_either(after, leading=False)})"
         )
         if after
         else None,

@@ -1,4 +1,4 @@
-"""Parameter counts: ``7b``, ``70亿``, ``0.5B``, ``8x7B``, ``30B-A3B``, ``7T参数``, ``124M params``."""
+"""Parameter counts: ``7b``, ``70亿``, ``0.5B``, ``8x7B``, ``30B-A3B``, ``124M params``."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
 
 
 def read_programs(document: Document, board: Board) -> None:
-    """Note programs that carry a model's name in theirs (llama.cpp, LLaMA-Factory) before models."""
+    """Note programs that carry a model's name in theirs (llama.cpp, LLaMA-Factory)."""
     for hit in words("framework").find(document.text):
         if "llama" in document.text[hit.start : hit.end]:
             board.add("framework", hit.value, hit.start, hit.end)

@@ -106,7 +106,7 @@ def test_impossible_value_is_refused_with_what_is_allowed(text: str, field: str)
 @pytest.mark.parametrize(
     ("text", "slot"),
     [
-        ("7T参数的模型在T4上推理", "params_b"), ("10M tokens context on a 4090 with a 7b", "seq_len"),
+        ("7T参数的模型在T4上推理", "params_b"), ("10M tokens context, 7b, 4090", "seq_len"),
         ("batch 1000000 训 7B", "batch"),
     ],
 )  # fmt: skip

@@ -1,0 +1,44 @@
+"""Slots as they are settled, with the readings they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.request import Slots
+from agent.understanding.readers.names import Card
+from agent.understanding.readings import Reading
+
+
+@dataclass(slots=True)
+class Resolution:
+    """Slots with the readings they rest on."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    readings: dict[str, Reading] = field(default_factory=dict)
+    inferred: set[str] = field(default_factory=set)
+    ambiguities: list[str] = field(default_factory=list)
+    cards: list[Card] = field(default_factory=list)
+    spec: Any = None
+    """ModelSpec of the model meant, where one is."""
+    model_candidates: tuple[str, ...] = ()
+
+    def put(
+        self, slot: str, value: Any, reading: Reading | None = None, *, inferred: bool = False
+    ) -> None:
+        """Settle a slot."""
+        if value is None:
+            return
+        self.values[slot] = value
+        if reading is not None:
+            self.readings[slot] = reading
+        if inferred or (reading is not None and reading.origin == "inferred"):
+            self.inferred.add(slot)
+
+    def get(self, slot: str) -> Any:
+        """Value of a slot, or None."""
+        return self.values.get(slot)
+
+    def slots(self) -> Slots:
+        """The typed slots."""
+        return Slots(**self.values)

@@ -1,0 +1,125 @@
+"""Which card is meant, how many of it, and whether cards are compared."""
+
+from __future__ import annotations
+
+from agent.understanding.phrases import table
+from agent.understanding.readers.counts import node_count_before
+from agent.understanding.readers.names import Card
+from agent.understanding.readings import Board, Reading
+from agent.understanding.resolution import Resolution
+from agent.understanding.text import Document
+
+
+def settle_cards(document: Document, board: Board, out: Resolution) -> None:
+    """Settle ``gpu``, ``gpus``, ``gpu_count`` and ``gpu_mem_gb``."""
+    readings = [reading for reading in board.of("card") if not _is_claim(document, board, reading)]
+    cards: list[Card] = [reading.value for reading in readings]
+    out.cards = cards
+    if not cards:
+        _cards_without_name(board, out)
+        return
+    first, reading = cards[0], readings[0]
+    if len({card.label for card in cards}) > 1:
+        out.put("gpus", tuple(_labelled(card) for card in _unique(cards)), reading)
+        if _is_comparison(document, cards):
+            return
+    spec, is_open = _card_meant(board, first)
+    out.put("gpu", first.label if first.slice_name else spec, reading)
+    out.put("gpu_count", *_count(document, board, cards, out))
+    memory = first.memory_gb or next(
+        (c.memory_gb for c in cards if c.name == first.name and c.memory_gb), None
+    )
+    out.put("gpu_mem_gb", memory or board.value("gpu_mem_gb"), reading)
+    if first.spec.is_unified and out.get("host_ram_gb") is None:
+        out.put("host_ram_gb", memory or board.value("loose_gb"), reading)
+    if is_open:
+        out.ambiguities.append("gpu")
+
+
+def _is_claim(document: Document, board: Board, reading: Reading) -> bool:
+    """A card that a question only mentions: what an instance is said to hold, a lower bound."""
+    behind = document.text[reading.end : reading.end + 8]
+    if table("resolve", "or_better").has(behind.lstrip()[:6]):
+        return True
+    is_about_type = board.has("instance_mention") and not any(
+        board.has(slot) for slot in ("model_match", "params_b", "method_scale", "model_family")
+    )
+    return is_about_type
+
+
+def _is_comparison(document: Document, cards: list[Card]) -> bool:
+    """Whether cards are set against each other, not a second one named in passing."""
+    between = document.text[cards[0].end : cards[-1].start]
+    after = document.text[cards[-1].end : cards[-1].end + 24]
+    return (
+        len(between) <= 4
+        or table("resolve", "against").has(between)
+        or table("resolve", "which").has(after)
+    )
+
+
+def _card_meant(board: Board, card: Card) -> tuple[str, bool]:
+    """Row of a card, by the total of a pasted log where the name leaves the size open."""
+    total = board.value("log_total_bytes")
+    if not card.also or total is None:
+        return card.name, bool(card.also)
+    from tools.gpus import get_gpu
+
+    specs = [card.spec, *(get_gpu(name) for name in card.also)]
+    known = [spec for spec in specs if spec.usable_bytes]
+    if not known:
+        return card.name, True
+    return min(known, key=lambda spec: abs((spec.usable_bytes or 0) - total)).name, False
+
+
+def _unique(cards: list[Card]) -> list[Card]:
+    return list({(card.label, card.count): card for card in cards}.values())
+
+
+def _labelled(card: Card) -> str:
+    return f"{card.count}x{card.label}" if card.count else card.label
+
+
+def _count(
+    document: Document, board: Board, cards: list[Card], out: Resolution
+) -> tuple[int, Reading]:
+    reading = board.of("card")[0]
+    impossible = board.best("impossible_count")
+    if impossible is not None:
+        return int(impossible.value), impossible
+    per_node = board.best("per_node")
+    if per_node is not None:
+        return int(per_node.value) * int(board.best("nodes").value), per_node  # type: ignore[union-attr]
+    counted = next((card for card in cards if card.count), None)
+    if counted is not None and counted.count:
+        nodes = node_count_before(document.text, counted.start) or 1
+        if nodes > 1:
+            out.put("nodes", nodes, reading)
+        return counted.count * nodes, reading
+    pasted = board.best("gpu_count_pasted")
+    if pasted is not None:
+        nodes = out.get("nodes") or 1
+        return int(pasted.value) * (nodes if nodes * pasted.value > pasted.value else 1), pasted
+    loose = board.of("loose_count")
+    if loose:
+        return int(loose[0].value), loose[0]
+    out.inferred.add("gpu_count")
+    return 1, reading
+
+
+def _cards_without_name(board: Board, out: Resolution) -> None:
+    memory = board.best("gpu_mem_gb")
+    if memory is not None:
+        out.put("gpu_mem_gb", memory.value, memory)
+    loose, per_node, nodes = board.best("loose_count"), board.best("per_node"), board.best("nodes")
+    if per_node is not None and nodes is not None:
+        out.put("gpu_count", per_node.value * nodes.value, per_node)
+    elif loose is not None:
+        out.put("gpu_count", loose.value, loose)
+    elif memory is not None and not board.has("asks_count"):
+        out.put("gpu_count", 1, memory, inferred=True)
+    if board.has("gpu_none") and memory is None:
+        out.put("gpu", "none", board.best("gpu_none"))
+    elif board.has("apple"):
+        out.put("gpu", "Apple Silicon", board.best("apple"))
+        out.ambiguities.append("gpu")

@@ -1,0 +1,151 @@
+"""What is done with the model: task, method, quantisation."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from agent.understanding.readings import Board, Reading
+from agent.understanding.resolution import Resolution
+from agent.understanding.text import Document
+
+
+def settle_job(document: Document, board: Board, out: Resolution) -> None:
+    """Settle ``task`` and ``method``."""
+    cues = board.of("task_cue")
+    scales = list(dict.fromkeys(reading.value for reading in board.of("method_scale")))
+    goal = board.best("method_goal")
+    formats = [*board.of("quantization"), *board.of("quantization_named")]
+    four_bit = any(reading.value in ("int4", "nf4") for reading in formats)
+    scale = _scale(scales, four_bit=four_bit)
+    if goal is not None and goal.value == "rm":
+        goal = None
+    if goal is not None:
+        out.put(
+            "method",
+            goal.value if scale is None or goal.value in ("pretrain",) else f"{goal.value}+{scale}",
+            goal,
+        )
+    elif scale is not None:
+        out.put("method", scale, board.best("method_scale"))
+    task = _task(document, board, out)
+    if task is not None:
+        said = next((r for r in cues if r.value == task), None)
+        out.put("task", task, said, inferred=said is None)
+    _assumed_method(goal, scale, out)
+
+
+def _scale(scales: list[str], *, four_bit: bool) -> str | None:
+    if "qlora" in scales:
+        return "qlora"
+    if "lora" in scales and four_bit:
+        return "qlora"
+    for name in ("full", "lora"):
+        if scales and scales[0] == name:
+            return name
+    return scales[0] if scales and scales[0] in ("full", "lora") else None
+
+
+def _task(document: Document, board: Board, out: Resolution) -> str | None:
+    cues = board.of("task_cue")
+    kinds = {reading.value for reading in cues}
+    if "quantize" in kinds:
+        return "quantize"
+    if {"train", "infer"} <= kinds and _are_joined(document, cues):
+        return "both"
+    if "train" in kinds:
+        return "train"
+    kind = getattr(out.spec, "kind", None)
+    if board.has("model_small") or (
+        kind in _TRAINED_KINDS and out.get("batch") and "infer" not in kinds
+    ):
+        return "train"
+    if "infer" in kinds or "run" in kinds or out.spec is not None:
+        return "infer"
+    return "infer" if out.get("params_b") is not None else None
+
+
+def _are_joined(document: Document, cues: list[Reading]) -> bool:
+    """Training and serving named side by side ("vllm / lora", "训练和推理")."""
+    for first, second in pairwise(cues):
+        between = document.text[first.end : second.start].strip()
+        is_pair = {first.value, second.value} == {"train", "infer"}
+        if is_pair and between in (
+            "/",
+            "和",
+            "and",
+            "+",
+            "&",
+            "或",
+            "或者",
+            "or",
+            "、",
+            "与",
+            "以及",
+            "",
+        ):
+            return True
+    return False
+
+
+_QLORA = re.compile(r"q[ \-_]?lora")
+_TRAINED_KINDS = {"encoder", "cnn", "detector", "vit", "segmentation"}
+_SMALL_KINDS = {
+    "encoder",
+    "embedding",
+    "reranker",
+    "seq2seq",
+    "speech",
+    "vit",
+    "cnn",
+    "detector",
+    "segmentation",
+}
+
+
+def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) -> None:
+    """Training without a method: LoRA for language models, all weights for small networks."""
+    if out.get("task") != "train" or scale is not None:
+        return
+    kind = getattr(out.spec, "kind", None)
+    if goal is not None:
+        if goal.value == "cpt":
+            out.put("method", "cpt+full", goal, inferred=True)
+        return
+    if kind in _SMALL_KINDS:
+        out.put("method", "full", inferred=True)
+    elif out.get("zero_stage") == 3 or out.get("offload") or out.get("strategy") == "fsdp":
+        out.put("method", "full", inferred=True)
+    elif out.get("params_b") or out.spec is not None:
+        out.put("method", "lora", inferred=True)
+
+
+def settle_quantization(document: Document, board: Board, out: Resolution) -> None:
+    """Settle ``quantization``, by what was said and by the format in the model's name."""
+    named = board.best("quantization_named")
+    said = board.best("quantization")
+    reading = said or named
+    if named is not None and (said is None or said.value in str(named.value)):
+        reading = named
+    value = None if reading is None else reading.value
+    if value == "nf4" and out.get("task") == "train" and out.get("method") in (None, "lora"):
+        out.put("method", "qlora", reading)
+    if value in ("fp16", "bf16", "fp32"):
+        out.put("precision", value, reading)
+        value = None
+    if (
+        value is not None
+        and out.get("task") == "train"
+        and str(out.get("method") or "").endswith("qlora")
+    ):
+        explicit = any(
+            _QLORA.search(document.text[r.start : r.end]) for r in board.of("method_scale")
+        )
+        if not explicit or value == "nf4" or (reading and reading.origin == "pasted"):
+            value = None
+    if value is not None and not (board.has("not_quantized") and said is None):
+        out.put("quantization", value, reading)
+    elif (
+        out.get("framework") == "ollama" and out.spec is not None and not board.has("not_quantized")
+    ):
+        out.put("quantization", "q4_k_m", inferred=True)
