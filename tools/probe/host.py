@@ -21,7 +21,7 @@ _UNLIMITED = 2**60
 _READ_S = 0.03
 _READ_CHUNK = 4 * MIB
 _LEAST_READ = 8 * MIB
-_COPY_BYTES = 16 * MIB
+_COPY_BYTES = 8 * MIB
 
 
 def read_host(surroundings: Surroundings, *, measure: bool = True) -> Host:

@@ -17,25 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.probe.nvidia_text import (
-    BASIC_FIELDS,
-    QUERY_FIELDS,
-    merge_mig,
-    parse_csv,
-    parse_list,
-    parse_table,
-    parse_topology,
-)
-from tools.probe.other_text import (
-    apple_device,
-    jetson_device,
-    parse_amd_smi,
-    parse_hl_smi,
-    parse_npu_smi,
-    parse_rocm_smi,
-    parse_xpu_smi,
-)
-from tools.probe.recognize import described
 from tools.probe.report import Device, GpuProcess, SourceAttempt
 from tools.probe.surroundings import Output, Surroundings, run_limited
 from tools.units import KIB
@@ -47,7 +28,6 @@ _LIBRARY_FOLDERS = (
     "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/lib/x86_64-linux-gnu",
     "/run/opengl-driver/lib",
 )  # fmt: skip
-_SIMPLE_LINKS = re.compile(r"NV\d+|NVLINK")
 
 
 @dataclass(slots=True)
@@ -127,6 +107,8 @@ def _cuda_version(number: Any) -> str | None:
 
 
 def _from_record(record: dict[str, Any]) -> Device:
+    from tools.probe.recognize import described
+
     known = {item.name for item in dataclasses.fields(Device)}
     values = {key: value for key, value in record.items() if key in known}
     values["processes"] = tuple(_process(item) for item in record.get("processes") or ())
@@ -144,6 +126,17 @@ def _process(item: dict[str, Any]) -> GpuProcess:
 
 def from_nvidia_smi(system: Surroundings) -> Found:
     """The program, by CSV query; older drivers by fewer fields, then by its table."""
+    if not system.has_program("nvidia-smi"):
+        return Found(attempt=SourceAttempt(source="nvidia-smi", outcome="absent"))
+    from tools.probe.nvidia_text import (
+        BASIC_FIELDS,
+        QUERY_FIELDS,
+        merge_mig,
+        parse_csv,
+        parse_list,
+        parse_table,
+    )
+
     output = system.run("nvidia-smi", *_query(QUERY_FIELDS))
     found = parse_csv(output.text, fields=QUERY_FIELDS)
     if not found.devices and output.error and "not a valid field" in output.error:
@@ -172,6 +165,8 @@ def _query(fields: Iterable[str]) -> tuple[str, str]:
 
 def nvidia_links(system: Surroundings) -> list[tuple[int, int, str]]:
     """Links between cards from `nvidia-smi topo -m`; empty where it cannot say."""
+    from tools.probe.nvidia_text import parse_topology
+
     return parse_topology(system.run("nvidia-smi", "topo", "-m").text)
 
 
@@ -180,6 +175,8 @@ def from_jetson(system: Surroundings) -> Found:
     model = system.read("/proc/device-tree/model").strip("\0\n ")
     if "Jetson" not in model and "Orin" not in model:
         return Found(attempt=SourceAttempt(source="jetson", outcome="absent"))
+    from tools.probe.other_text import jetson_device
+
     memory = dict(re.findall(r"^(\w+):\s+(\d+) kB", system.read("/proc/meminfo"), re.M))
     total = int(memory.get("MemTotal", 0)) * KIB or None
     available = int(memory.get("MemAvailable", 0)) * KIB
@@ -232,6 +229,10 @@ def pci_display_devices(system: Surroundings) -> list[tuple[str, str]]:
 
 def from_amd(system: Surroundings) -> Found:
     """amd-smi, else rocm-smi."""
+    if not (system.has_program("amd-smi") or system.has_program("rocm-smi")):
+        return Found(attempt=SourceAttempt(source="rocm-smi", outcome="absent"))
+    from tools.probe.other_text import parse_amd_smi, parse_rocm_smi
+
     output = system.run("amd-smi", "metric", "--mem-usage", "--json")
     devices: list[Device] = []
     if output.error != "not installed":
@@ -247,19 +248,32 @@ def from_amd(system: Surroundings) -> Found:
 
 
 def from_ascend(system: Surroundings) -> Found:
-    """npu-smi."""
+    """The NPUs of npu-smi."""
+    if not system.has_program("npu-smi"):
+        return Found(attempt=SourceAttempt(source="npu-smi", outcome="absent"))
+    from tools.probe.other_text import parse_npu_smi
+
     output = system.run("npu-smi", "info")
     return _result("npu-smi", parse_npu_smi(output.text), output)
 
 
 def from_gaudi(system: Surroundings) -> Found:
-    """hl-smi."""
+    """The accelerators of hl-smi."""
+    if not system.has_program("hl-smi"):
+        return Found(attempt=SourceAttempt(source="hl-smi", outcome="absent"))
+    from tools.probe.other_text import parse_hl_smi
+
     output = system.run("hl-smi", "-Q", "index,name,memory.total,memory.used", "-f", "csv")
     return _result("hl-smi", parse_hl_smi(output.text), output)
 
 
 def from_intel(system: Surroundings) -> Found:
-    """xpu-smi: the list, then the page of each device for its memory."""
+    """The cards of xpu-smi: the list, then the page of each for its memory."""
+    if not system.has_program("xpu-smi"):
+        return Found(attempt=SourceAttempt(source="xpu-smi", outcome="absent"))
+    from tools.probe.other_text import parse_xpu_smi
+    from tools.probe.recognize import described
+
     output = system.run("xpu-smi", "discovery", "-j")
     devices = parse_xpu_smi(output.text)
     filled = []
@@ -282,6 +296,8 @@ def from_apple(system: Surroundings) -> Found:
     name = chip.text.strip()
     if not name.startswith("Apple"):
         return Found(attempt=_gave("apple", chip))
+    from tools.probe.other_text import apple_device
+
     size = int(memory) if memory.isdigit() else None
     return _result("apple", [apple_device(name, size)], chip)
 
@@ -297,7 +313,8 @@ SOURCES: tuple[Callable[[Surroundings], Found], ...] = (
     from_intel,
     from_apple,
 )
-"""In the order they are asked; the first that finds devices with memory ends the search."""
+"""In the order they are asked; the first that finds devices with memory ends the search.
+A reader of outputs is imported only where its tool is installed: most machines have none."""
 
 
 def has_memory(found: Found) -> bool:
