@@ -301,6 +301,8 @@ def _differ(left: str, right: str) -> bool:
     """True when two names are more edits apart than a typo: quick, by length and letters."""
     if abs(len(left) - len(right)) > _EDIT_LIMIT:
         return True
+    if left[:1] not in right[:2] and right[:1] not in left[:2]:
+        return True
     return len(set(left) ^ set(right)) > 2 * _EDIT_LIMIT
 
 

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tools.catalog.loader import DATA, INSTANCE_COLUMNS, PriceBook, load
+from tools.catalog.table import Column, boolean, count, money, positive, read_rows, share, text
+from tools.errors import CatalogRowError
+
+COLUMNS = (Column("name", text, required=True), Column("size", count), Column("link", boolean))
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "reason"),
+    [
+        ("a,0,true", "size", "below 1"),
+        ("a,-3,true", "size", "below 1"),
+        ("a,1.5,true", "size", "1.5"),
+        ("a,1,yes", "link", "neither"),
+        (",1,true", "name", "required"),
+        (" a,1,true", "name", "spaces"),
+        ("a,1", "name", "2 cells"),
+    ],
+)
+def test_a_wrong_cell_names_file_row_and_field(line: str, field: str, reason: str) -> None:
+    with pytest.raises(CatalogRowError, match=reason) as error:
+        list(read_rows(f"name,size,link\nok,1,true\n{line}\n", columns=COLUMNS, file="x.csv"))
+    assert (error.value.file, error.value.row, error.value.field) == ("x.csv", 3, field)
+
+
+def test_an_empty_cell_is_unknown() -> None:
+    ((number, cells),) = read_rows("name,size,link\na,,\n", columns=COLUMNS, file="x.csv")
+    assert (number, cells) == (2, ["a", None, None])
+
+
+def test_a_header_that_changed_is_refused() -> None:
+    with pytest.raises(CatalogRowError, match="header must be name,size,link"):
+        list(read_rows("name,link,size\n", columns=COLUMNS, file="x.csv"))
+
+
+@pytest.mark.parametrize(
+    ("read", "cell"),
+    [(money, "0"), (money, "-1"), (money, "NaN"), (money, "abc"), (positive, "0"),
+     (positive, "inf"), (share, "0"), (share, "3/2"), (count, "1e3")],
+)  # fmt: skip
+def test_impossible_cells_are_refused(read, cell: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ValueError):  # noqa: PT011
+        read(cell)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    copy = tmp_path / "data"
+    shutil.copytree(DATA, copy)
+    return copy
+
+
+def changed(folder: Path, name: str, old: str, new: str) -> None:
+    path = folder / name
+    content = path.read_text(encoding="utf-8")
+    assert old in content
+    path.write_text(content.replace(old, new, 1), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "field"),
+    [
+        ("aws.csv", "c6i.4xlarge,c6i,cpu,,", "c6i.4xlarge,c6i,cpu,NVIDIA A10,", "category"),
+        ("aws.csv", ",current,moto-5.2.5", ",current,nobody", "sources"),
+        ("aws.csv", "c6i.8xlarge,", "c6i.4xlarge,", "instance_type"),
+        ("aws.csv", "c6i.4xlarge,c6i,cpu", "c6i.4xlarge,c6i,tpu", "category"),
+        ("alibaba.csv", ",1,1/12,24,2,", ",1,1/12,24,200,", "slice_memory_gb"),
+    ],
+)
+def test_a_row_that_contradicts_itself_is_refused(
+    folder: Path, name: str, old: str, new: str, field: str
+) -> None:
+    changed(folder, name, old, new)
+    with pytest.raises(CatalogRowError) as error:
+        load(folder)
+    assert (error.value.file, error.value.field) == (name, field)
+    assert error.value.row > 1
+
+
+def test_a_type_in_two_files_of_a_provider_is_refused(folder: Path) -> None:
+    line = next(
+        row for row in (folder / "alibaba.csv").read_text(encoding="utf-8").splitlines()
+        if row.startswith("ecs.gn7i-c8g1.2xlarge,")
+    )  # fmt: skip
+    with (folder / "alibaba.cc-by-sa-4.0.csv").open("a", encoding="utf-8") as out:
+        out.write(line + "\n")
+    with pytest.raises(CatalogRowError, match="another file"):
+        load(folder)
+
+
+def test_a_new_provider_is_a_new_file(folder: Path) -> None:
+    header = ",".join(column.name for column in INSTANCE_COLUMNS)
+    row = "volc.gpu.large,gpu,gpu,NVIDIA A10,NVIDIA A10,1,1,24,,8,32,,,,,,,,,current,otc-doc,"
+    (folder / "volcengine.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
+    assert "volcengine" in load(folder).providers
+
+
+def test_a_wrong_price_names_its_row(folder: Path) -> None:
+    changed(
+        folder,
+        "prices/aws.csv",
+        "g6.xlarge,us-east-1,on_demand,0.8048",
+        "g6.xlarge,us-east-1,on_demand,-1",
+    )
+    book = PriceBook("aws", folder=folder)
+    assert book.of("g5.xlarge")
+    with pytest.raises(CatalogRowError, match="amount") as error:
+        book.of("g6.xlarge")
+    lines = (folder / "prices/aws.csv").read_text(encoding="utf-8").splitlines()
+    assert ",-1," in lines[error.value.row - 1]
