@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -68,9 +67,6 @@ class MemoryEstimate:
     pool_share: float | None = None
     """Share of the card that a server takes whatever it needs, and must find enough in
     (vLLM, SGLang, TGI); None without a pool."""
-    situation: str = ""
-    """Key of data/uncertainty.json: what the width of the interval depends on."""
-    swing: Callable[[], tuple[Swing, ...]] = field(default=tuple, repr=False, compare=False)
     scope: Literal["per_gpu"] = "per_gpu"
 
     @cached_property
@@ -105,7 +101,9 @@ class MemoryEstimate:
     @cached_property
     def swings(self) -> tuple[Swing, ...]:
         """What each assumed value moves, largest first."""
-        return self.swing()
+        from tools.memory.uncertainty import swings
+
+        return swings(self.workload, self.assumed)
 
     @property
     def dominant_unknown(self) -> str | None:

@@ -22,6 +22,7 @@ def attention(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
         key = net.norm(key, plan.norm, groups=plan.kv_groups)
     query, key = _rotary(net, query, plan), _rotary(net, key, plan)
     out = scores(net, query, key, value, plan)
+    net.tape.touch(x)
     if plan.rotary in ("partial", "interleaved") or plan.unfused_sdpa:
         out = net.new("contiguous", out, plan.q)
     if gate is not None:
