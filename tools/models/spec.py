@@ -209,7 +209,7 @@ class ModelSpec:
     @property
     def is_moe(self) -> bool:
         """Whether only part of the parameters computes for a token."""
-        if self.moe is not None:
+        if self.moe is not None or self.kind == "moe-lm":
             return True
         return self.params_active is not None and self.params_active < self.params_total
 

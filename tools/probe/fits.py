@@ -284,6 +284,7 @@ def _cpu_speed(host: Host, spec: ModelSpec, need_bytes: int) -> tuple[float, flo
         return None
     share = (spec.params_active or spec.params_total) / spec.params_total
     read = need_bytes * share
-    threads = min(host.usable_cores or 1, _plan()["cpu_threads_that_add_bandwidth"])
+    cores = (host.usable_cores or 1) / _plan()["cpu_cores_per_copy"]
+    threads = max(1.0, min(cores, _plan()["cpu_most_copies"]))
     low = copied * _plan()["cpu_share_low"] / read
     return low, max(copied * threads / read, low)
