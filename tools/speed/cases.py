@@ -6,20 +6,27 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tools.speed.results import load_data
+from tools.speed.vision import ImageJob
 from tools.speed.workload import Checkpointing, Method, ServingJob, TrainingJob, parse_layout
 
 Row = Mapping[str, Any]
 SAMPLE_UNITS = ("images/s", "sequences/s", "sentences/s")
+TOKEN_BATCH = 65_536
+"""A global batch above this many is stated in tokens: no published run has as many sequences."""
 SAMPLE_TASKS = ("vision-train", "nlp-train", "vision")
 
 
 def wants_samples(row: Row) -> bool:
-    """Whether the row's figure is samples per second of all GPUs.
+    """Whether a row of text asks for samples per second of all GPUs rather than tokens.
 
-    A row of text whose speed is also stated in tokens asks for tokens; that cannot be seen
-    here, so both are answered for text.
+    A row that says how many of its tokens are real counts tokens.
     """
-    return str(row.get("unit") or "").startswith(SAMPLE_UNITS) and row.get("task") in SAMPLE_TASKS
+    return (
+        str(row.get("unit") or "").startswith(SAMPLE_UNITS)
+        and row.get("task") in SAMPLE_TASKS
+        and row.get("token_fill") is None
+    )
 
 
 def method_of(text: str | None) -> Method:
@@ -29,6 +36,20 @@ def method_of(text: str | None) -> Method:
         return "qlora"
     adapters = ("lora", "dora", "ia3", "adapter", "vera", "oft", "boft", "loha", "lokr", "prefix")
     return "lora" if any(word in folded for word in adapters) else "full"
+
+
+def adapter_of(row: Row) -> str | None:
+    """Kind of adapter that the method or the run's own name states; None for plain LoRA."""
+    text = str(row.get("method") or "").casefold()
+    kinds = load_data("training")["adapters"]["cost"]
+    return next((kind for kind in kinds if kind in text), None)
+
+
+def _sequences(batch: float | None, seq_len: int | None) -> float | None:
+    """Global batch in sequences; some sources state it in tokens."""
+    if batch is not None and seq_len and batch > TOKEN_BATCH:
+        return batch / seq_len
+    return batch
 
 
 def checkpointing_of(value: object) -> Checkpointing | None:
@@ -74,8 +95,9 @@ def training_job(row: Row) -> TrainingJob:
         gpu=_memory_suffix(row),
         model=row.get("model"),
         params_b=row.get("params_b"),
-        stage="pretrain" if pretrain or task == "nlp-train" else "finetune",
+        stage="pretrain" if pretrain else "finetune",
         method=method_of(row.get("method")),
+        adapter=adapter_of(row),
         precision=row.get("precision"),
         quantization=row.get("quant"),
         num_gpus=gpus,
@@ -85,7 +107,7 @@ def training_job(row: Row) -> TrainingJob:
         link=row.get("inter_node"),
         micro_batch=row.get("micro_batch"),
         grad_accum=int(row["grad_accum"]) if row.get("grad_accum") else None,
-        global_batch=row.get("global_batch"),
+        global_batch=_sequences(row.get("global_batch"), seq_len),
         seq_len=seq_len,
         mean_tokens=mean_tokens_of(row.get("token_fill"), seq_len),
         checkpointing=checkpointing_of(row.get("grad_ckpt")),
@@ -144,3 +166,66 @@ def includes_prefill(row: Row) -> bool:
     """Whether the row's figure counts the prompt's time."""
     metric = str(row.get("metric") or "")
     return metric.startswith(("speed_", "total_throughput", "output_throughput", "tokens_s"))
+
+
+def image_job(row: Row) -> ImageJob:
+    """A row of an image model as a run."""
+    serving = "engine" in row
+    engine = str(row.get("engine") or row.get("parallelism") or "") or None
+    precision = row.get("weight_format") if serving else row.get("precision")
+    batch = row.get("batch") if serving else row.get("micro_batch")
+    return ImageJob(
+        gpu=_memory_suffix(row),
+        model=str(row.get("model") or ""),
+        params_b=row.get("params_b"),
+        task="infer" if serving else "train",
+        precision=precision,
+        engine=engine,
+        batch=float(batch) if isinstance(batch, int | float) else None,
+        global_batch=row.get("global_batch"),
+        num_gpus=max(1, int(row.get("num_gpus") or 1)),
+        nodes=row.get("nodes"),
+        interconnect=row.get("intra_node") or row.get("interconnect"),
+        link=row.get("inter_node"),
+    )
+
+
+FORWARD_GAIN = 2.6
+"""Forward alone against a training step: a third of the products, and no update."""
+REMOVED = {
+    "measured", "tok_s_gpu", "tok_s_gpu_how", "mfu_pct", "hfu_pct", "tflops_gpu", "cost_usd",
+    "decode_tok_s", "decode_how", "total_tok_s", "ttft_ms", "req_s", "figures", "notes", "source",
+    "confidence", "extra", "core",
+}  # fmt: skip
+"""Fields that hold the truth or its wording."""
+
+
+def without_truth(row: Row) -> dict[str, Any]:
+    """The row as it is handed over to be answered."""
+    return {key: value for key, value in row.items() if key not in REMOVED}
+
+
+def is_image_row(row: Row) -> bool:
+    """Whether the row is about images: its task or its unit says so."""
+    task, unit = str(row.get("task") or ""), str(row.get("unit") or "")
+    if task in ("vision-train", "diffusion-train", "vision", "diffusion"):
+        return True
+    return (
+        task in ("network-case", "data-loading-case", "mlperf")
+        and "seq_len" in row
+        and (unit.startswith(("images/s", "examples/s")) or "samples/s" in unit)
+    )
+
+
+def encoder_forward_job(row: Row) -> TrainingJob:
+    """A forward-only run of an encoder, as the training step that it is a part of."""
+    return TrainingJob(
+        gpu=_memory_suffix(row),
+        model=row.get("model"),
+        params_b=row.get("params_b"),
+        precision=row.get("weight_format"),
+        num_gpus=max(1, int(row.get("num_gpus") or 1)),
+        micro_batch=concurrency_of(row.get("batch")),
+        seq_len=_length_of(row.get("prompt_len")),
+        checkpointing="none",
+    )

@@ -42,15 +42,15 @@ class Card:
         return self.name.startswith("Apple")
 
     @property
-    def has_hbm(self) -> bool:
-        """Stacked memory: data-centre cards, above 700 GB/s and not GDDR."""
-        return (
-            bool(
-                re.search(r"[AHB]\d{2,3}\b|V100|P100|GH200|GB200|MI\d|Ascend 910|Gaudi", self.name)
-            )
-            and self.bytes_per_s >= 7e11
-            and not re.search(r"A10\b|A10G|A40|RTX", self.name)
-        )
+    def generation(self) -> str:
+        """Architecture with the width of its matrix units: what unmeasured cards share.
+
+        GeForce cards run 16-bit products with FP32 sums at half the rate of their professional
+        siblings, which shifts every balance of arithmetic and bandwidth.
+        """
+        wide = self.tensor16_flops / self.fp32_flops
+        kind = "half-rate" if wide < 3 else ("full-rate" if wide < 6 else "data-centre")
+        return f"{self.architecture} {kind}"
 
     def flops(self, precision: Precision) -> float:
         """Dense FLOP/s of the matrix units; falls back to what the card runs instead.

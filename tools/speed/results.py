@@ -55,6 +55,12 @@ def load_data(name: str) -> Any:
     return loads(text)
 
 
+@cache
+def constants_of(name: str) -> dict[str, float]:
+    """Learnt constants of `data/<name>.json`: name -> value."""
+    return {key: float(row["value"]) for key, row in load_data(name)["constants"].items()}
+
+
 def data_source(name: str, key: str) -> Source:
     """Source of a constant that stands in `data/<name>.json` under `key`."""
     return Source(

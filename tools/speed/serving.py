@@ -13,7 +13,14 @@ from typing import Any
 from tools.errors import BadQuantityError, UnsupportedError
 from tools.provenance import Assumption, Figure
 from tools.speed.hardware import Card, card, processor
-from tools.speed.results import Interval, data_source, given, load_data, require_positive
+from tools.speed.results import (
+    Interval,
+    constants_of,
+    data_source,
+    given,
+    load_data,
+    require_positive,
+)
 from tools.speed.serving_model import (
     Decode,
     decode_parts,
@@ -93,7 +100,7 @@ def _host_bandwidth(
         named = re.search(r"\+.*", job.gpu)
         host = processor(named[0] if named else "")
         assumed.append(Assumption("host", host.bytes_per_s / 1e9, "GB/s", host.notes[0]))
-        share = float(load_data("serving")["constants_map"]["bandwidth_cpu"])
+        share = float(constants_of("serving")["bandwidth_cpu"])
         return host.bytes_per_s / 1e9 * share
     assumed.append(Assumption("host", 6.0, "GB/s", "weights copied over PCIe from host memory"))
     return 6.0
@@ -158,7 +165,7 @@ def serving_speed(job: ServingJob, *, constants: Mapping[str, float] | None = No
             instead="Ask for its samples per second.",
         )
     table = load_data("serving")
-    c = constants or table["constants_map"]
+    c = constants or constants_of("serving")
     step, assumptions = resolve_serving(job, device, shape)
     fitting = sequences_in_memory(step, device, shape)
     running = replace(step, concurrency=min(step.concurrency, fitting or step.concurrency))
@@ -211,8 +218,13 @@ def _learnt(table: Mapping[str, Any], device: Card, step: Decode) -> tuple[float
         row = table["groups"].get(kind, {}).get(key)
         if row:
             factor *= row["factor"]
-    spread = table["spread"].get(step.engine.style) or table["spread"]["default"]
+    spread = table["spread"].get(spread_style(step)) or table["spread"]["default"]
     return factor, float(spread["factor"])
+
+
+def spread_style(step: Decode) -> str:
+    """Group that an interval's width is learnt for."""
+    return step.engine.style
 
 
 def serving_groups(device: Card, step: Decode) -> dict[str, str]:
@@ -220,7 +232,6 @@ def serving_groups(device: Card, step: Decode) -> dict[str, str]:
     return {
         "engine": step.engine.name,
         "engine-format": f"{step.engine.name}/{step.weights.kind}",
-        "engine-card": f"{step.engine.name}/{device.name}",
     }
 
 

@@ -14,6 +14,10 @@ from tools.speed.shapes import Shape
 
 SMOOTHNESS = 4.0
 """Power of the mean that joins a launch floor and the work behind it."""
+MOST_ARITHMETIC = 0.85
+"""No prefill uses more than this share of the dense peak."""
+MOST_BANDWIDTH = 0.95
+"""No program reads more than this share of the nominal bandwidth."""
 USABLE_MEMORY = 0.9
 """Share of a card's label that weights and cache may take."""
 
@@ -123,7 +127,9 @@ def _effective_bandwidth(card: Card, style: str, c: Mapping[str, float]) -> floa
     """Bytes per second that an engine gets: a share of the memory's, under its own ceiling."""
     share = card.bytes_per_s * (c["bandwidth_cpu"] if card.is_cpu else c[f"bandwidth_{style}"])
     ceiling = c[f"ceiling_{style}"] * 1e12
-    return float((share**-2 + ceiling**-2) ** -0.5)
+    share *= c.get(f"card:{card.name}", c.get(f"generation:{card.generation}", 1.0))
+    joined = float((share**-SMOOTHNESS + ceiling**-SMOOTHNESS) ** (-1 / SMOOTHNESS))
+    return min(joined, MOST_BANDWIDTH * card.bytes_per_s)
 
 
 def decode_parts(
@@ -153,6 +159,8 @@ def decode_parts(
     launch = shape.layers * c[f"launch_{style}"] * 1e-3 * (c["launch_cpu"] if card.is_cpu else 1.0)
     if step.weights.kind in ("nf4", "bnb8", "gptq8", "fp8", "awq"):
         launch *= c[f"slower_{step.weights.kind}"] if style == "eager" else 1.0
+    if style == "eager":
+        launch *= c.get(f"host:{card.name}", 1.0)
     if shape.is_moe and style == "eager":
         launch *= c["experts_eager"]
     busy = _join(memory, work) + reading
@@ -208,12 +216,15 @@ def prefill_seconds(
     style = step.engine.style
     kind = step.weights.kind if step.weights.kind in ("fp8", "fp4") else "16"
     share = c["prefill_fp8"] if kind != "16" else c[f"prefill_{style}"]
-    rate = card.flops(kind) * share * ways
+    share *= c.get(f"compute:{card.name}", 1.0)
+    rate = card.flops(kind) * min(share, MOST_ARITHMETIC) * ways
     tokens = float(step.prompt_len * prompts)
     span = min(step.prompt_len, shape.window or step.prompt_len)
     sums = 2 * shape.layers * shape.heads_dim * span * tokens
     arithmetic = 2 * shape.read_params * tokens / rate + sums / (
-        card.tensor16_flops * c["prefill_attention"] * ways
+        card.tensor16_flops
+        * min(MOST_ARITHMETIC, c["prefill_attention"] * c.get(f"compute:{card.name}", 1.0))
+        * ways
     )
     read = _read_bytes(shape, step.weights, 1) / ways / card.bytes_per_s
     return float(max(arithmetic, read))

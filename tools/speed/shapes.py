@@ -123,12 +123,22 @@ def shape_from_spec(spec: Any) -> Shape:
         heads_dim=heads_dim,
         kv_elems=kv_elems,
         vocab=vocab,
-        embedding_params=0.0 if spec.tie_word_embeddings else float(vocab * hidden),
+        embedding_params=_looked_up(spec, vocab, hidden),
         window=window,
         is_encoder=spec.kind in ENCODER_KINDS,
         is_moe=bool(spec.is_moe),
         kind=spec.kind,
     )
+
+
+def _looked_up(spec: Any, vocab: int, hidden: int) -> float:
+    """Parameters of tables that are only looked up.
+
+    A tied head is a product for every token of a decoder; an encoder scores a few tokens or none.
+    """
+    if spec.tie_word_embeddings and spec.kind not in ENCODER_KINDS:
+        return 0.0
+    return float(vocab * hidden)
 
 
 def _written_dimensions(text: str) -> tuple[int, int] | None:

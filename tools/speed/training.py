@@ -10,7 +10,13 @@ from typing import Any
 from tools.errors import BadQuantityError
 from tools.provenance import Assumption, Figure
 from tools.speed.hardware import Card, card
-from tools.speed.results import Interval, data_source, load_data, require_positive
+from tools.speed.results import (
+    Interval,
+    constants_of,
+    data_source,
+    load_data,
+    require_positive,
+)
 from tools.speed.shapes import Shape, shape_of
 from tools.speed.training_model import (
     GPUS_PER_NODE,
@@ -108,7 +114,7 @@ def _recompute(job: TrainingJob, shape: Shape, assumed: _Assumed) -> float:
         return {"none": 0.0, "selective": SELECTIVE_RECOMPUTE, "full": 1.0}[job.checkpointing]
     if shape.is_encoder or shape.params_total < 2e9:
         chosen = "none"
-    elif job.stage == "pretrain":
+    elif job.stage == "pretrain" or job.layout.pipeline > 1:
         chosen = "selective"
     else:
         chosen = "full"
@@ -157,7 +163,7 @@ def resolve(job: TrainingJob, device: Card, shape: Shape) -> tuple[Step, tuple[A
     if job.mean_tokens is not None:
         seq_len = max(1, round(min(seq_len, job.mean_tokens * PADDING)))
     data_ranks = max(1.0, job.num_gpus / split / layout.context)
-    eager = _is_eager(job)
+    eager = _is_eager(job) and not shape.is_encoder
     step = Step(
         method=job.method,
         precision=precision,
@@ -175,6 +181,7 @@ def resolve(job: TrainingJob, device: Card, shape: Shape) -> tuple[Step, tuple[A
         tensor=layout.tensor,
         pipeline=layout.pipeline,
         context=layout.context,
+        expert=layout.expert,
         virtual_stages=layout.virtual_stages,
         num_gpus=job.num_gpus,
         nodes=nodes,
@@ -195,7 +202,7 @@ def _is_quantized(written: str | None) -> bool:
 
 def _is_eager(job: TrainingJob) -> bool:
     """Fine-tuning scripts launch kernel by kernel; pre-training code is tuned."""
-    if job.compiled or job.layout.engine in ("megatron", "unsloth"):
+    if job.compiled or job.layout.engine in ("megatron", "unsloth") or job.layout.pipeline > 1:
         return False
     return job.stage != "pretrain"
 
@@ -226,7 +233,7 @@ def training_speed(
     shape = shape_of(job.model, job.params_b)
     table = load_data("training")
     step, assumptions = resolve(job, device, shape)
-    found = parts(step, device, shape, constants or table["constants_map"])
+    found = parts(step, device, shape, constants or constants_of("training"))
     micro_s = sum(found.values())
     split = step.tensor * step.pipeline * step.context
     tokens = step.micro_batch * step.seq_len
@@ -234,6 +241,7 @@ def training_speed(
     rate = counted / micro_s / split
     if job.whole_run:
         rate *= table["whole_run"]["value"]
+    rate /= adapter_cost(job.adapter)
     correction, spread = _learnt(table, job, device, step)
     rate *= correction
     interval = Interval(rate, rate / spread, rate * spread, "token/s/GPU")
@@ -254,6 +262,12 @@ def training_speed(
     )
 
 
+def adapter_cost(adapter: str | None) -> float:
+    """Step time of an adapter kind against plain LoRA; 1 when it is not named or not known."""
+    rows = load_data("training")["adapters"]["cost"]
+    return float(rows.get((adapter or "").casefold(), 1.0))
+
+
 def _learnt(
     table: Mapping[str, Any], job: TrainingJob, device: Card, step: Step
 ) -> tuple[float, float]:
@@ -270,9 +284,22 @@ def _learnt(
 def groups(job: TrainingJob, device: Card, step: Step) -> dict[str, str]:
     """Groups whose rows share a learnt correction."""
     return {
+        "architecture": device.generation,
         "card": device.name,
-        "way": f"{job.method}-{'encoder' if step.encoder else 'decoder'}-{job.stage or 'finetune'}",
+        "way": f"{job.method}-{_kind(job, step)}-{step.precision}",
+        "layout": _layout_group(step),
     }
+
+
+def _kind(job: TrainingJob, step: Step) -> str:
+    """Encoders differ by stage: packed pre-training, or fine-tuning on padded samples."""
+    return f"encoder-{job.stage or 'finetune'}" if step.encoder else "decoder"
+
+
+def _layout_group(step: Step) -> str:
+    """Data-parallel scheme, with the style of the code that runs it."""
+    scheme = "model-parallel" if step.tensor * step.pipeline > 1 else step.sharding
+    return f"{scheme}-{'eager' if step.eager else 'tuned'}"
 
 
 def spread_group(job: TrainingJob, step: Step) -> str:

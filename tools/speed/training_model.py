@@ -43,6 +43,7 @@ class Step:
     tensor: int
     pipeline: int
     context: int
+    expert: int
     virtual_stages: int
     num_gpus: int
     nodes: int
@@ -93,6 +94,8 @@ def parts(step: Step, card: Card, shape: Shape, c: Mapping[str, float]) -> dict[
     width = 4.0 if step.precision in ("fp32", "tf32") else (3.0 if step.mixed else 2.0)
     size = shape.hidden / (shape.hidden + c["small_matrix"])
     rate = card.flops(step.precision) * c["gemm"] * size
+    if shape.is_moe:
+        rate *= c["experts"]
     if step.precision == "fp8":
         rate *= c["fp8"]
     elif step.precision == "fp32":
@@ -153,8 +156,10 @@ def _launch(step: Step, shape: Shape, c: Mapping[str, float]) -> float:
     per_layer = c["launch_eager"] if step.eager else c["launch_tuned"]
     if step.method != "full":
         per_layer += c["launch_adapter"]
-    if step.sharding in ("zero3", "fsdp") and step.eager and step.num_gpus >= 1:
+    if step.sharding == "zero3" and step.eager:
         per_layer += c["launch_sharded"]
+    elif step.sharding == "fsdp" and step.eager:
+        per_layer += c["launch_fsdp"]
     return per_layer * 1e-3 * shape.layers * (1 + step.recompute / 3)
 
 
@@ -186,8 +191,9 @@ def _inter_bytes_per_s(step: Step, c: Mapping[str, float]) -> float:
     stated = link_gbps(step.link)
     kind = transport_of(step.link)
     if stated is None:
-        stated = c["link_gbps_cluster"] if not step.eager else c["link_gbps_cloud"]
-        kind = "rdma" if not step.eager else "tcp"
+        full_machines = step.num_gpus / step.nodes >= GPUS_PER_NODE
+        stated = c["link_gbps_cluster"] if full_machines else c["link_gbps_cloud"]
+        kind = "rdma" if full_machines else "tcp"
     row = load_data("links")["transport"][kind]
     usable = stated * row["share"]
     return float(min(usable, row["ceiling_gbps"] or usable)) * 1e9 / 8
@@ -202,8 +208,9 @@ def _exposed(
     local = min(step.num_gpus, GPUS_PER_NODE)
     split = step.tensor * step.pipeline
     data = max(1.0, step.num_gpus / split / step.context)
-    weights = shape.params_total * (0.53 if step.quantized else 2.0) / split
-    trained = shape.params_total if step.method == "full" else 0.01 * shape.params_total
+    held = shape.params_total / step.expert
+    weights = held * (0.53 if step.quantized else 2.0) / split
+    trained = held if step.method == "full" else 0.01 * held
     gradients = trained * (4.0 if step.mixed and step.sharding == "ddp" else 2.0) / split
     tokens = step.micro_batch * step.seq_len / step.context
     seconds = 0.0

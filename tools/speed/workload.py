@@ -38,6 +38,8 @@ class TrainingJob:
     params_b: float | None = None
     stage: Stage | None = None
     method: Method = "full"
+    adapter: str | None = None
+    """Kind of adapter beside plain LoRA: dora, adalora, oft, ...; None = LoRA."""
     precision: str | None = None
     """bf16, fp16, amp, fp32, tf32, fp8; None = bf16 where the card has it, else fp16."""
     quantization: str | None = None

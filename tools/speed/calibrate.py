@@ -1,0 +1,383 @@
+"""Learns the constants of data/*.json from measured rows, and says how well they carry over.
+
+    python -m tools.speed.calibrate ROWS.jsonl ... [--core FILE ...] [--check] [--write]
+
+Rows have the fields of the measurement files; those of `--core` files count three times. `--check`
+prints cross-validated errors, `--write` stores the constants. Nothing here runs in the product.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tools.errors import AdvisorError
+from tools.speed import cases
+from tools.speed.fitting import Fit, fit_constants, group_factors, spread_of
+from tools.speed.hardware import card
+from tools.speed.results import load_data
+from tools.speed.serving import resolve_serving, serving_groups, spread_style
+from tools.speed.serving_model import decode_parts, prefill_seconds, sequences_in_memory
+from tools.speed.shapes import shape_of
+from tools.speed.training import adapter_cost, groups, resolve, spread_group
+from tools.speed.training_model import parts
+from tools.speed.vision import image_batch, image_groups, image_model, image_parts, image_scaling
+
+CORE_WEIGHT = 3.0
+ROW_WEIGHT = 5.0
+"""A row off by a tenth weighs as much as a constant off by a quarter of its prior width."""
+CROWDING = 0.6
+"""Rows of one source, model and card share a weight of their number to the power 1 - CROWDING."""
+COVERAGE = 0.88
+LEAST_SPREAD, MOST_SPREAD = 1.25, 2.0
+Constants = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measured row, ready to be predicted under any constants."""
+
+    source: str
+    device: str
+    unit: str
+    """Rows of one unit crowd each other."""
+    truth: float
+    core: bool
+    tags: Mapping[str, str]
+    spread: str
+    predict: Callable[[Constants, float], float]
+    """Value under constants and a correction factor."""
+    light: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What is learnt together."""
+
+    name: str
+    trust: Mapping[str, float]
+    """Group kinds in order, with the rows a group needs to be trusted half."""
+    samples: Sequence[Sample]
+    extra: Mapping[str, tuple[float, float]]
+    """Constants beside the priors file: start and width."""
+
+    def priors(self) -> tuple[dict[str, float], dict[str, float]]:
+        """(start, width) of every constant."""
+        rows = load_data("priors")[self.name]
+        start = {key: float(row["start"]) for key, row in rows.items()}
+        width = {key: float(row["width"]) for key, row in rows.items()}
+        start.update({key: value[0] for key, value in self.extra.items()})
+        width.update({key: value[1] for key, value in self.extra.items()})
+        return start, width
+
+
+def _source(row: Mapping[str, Any]) -> str:
+    return str(row["id"]).split("-")[0]
+
+
+def training_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
+    """A training row of text; None where it has no token rate."""
+    if not row.get("tok_s_gpu"):
+        return None
+    job = cases.training_job(row)
+    device, shape = card(job.gpu), shape_of(job.model, job.params_b)
+    step, _ = resolve(job, device, shape)
+    length = step.seq_len if job.mean_tokens is None else job.mean_tokens
+    tokens = step.micro_batch * length / (step.tensor * step.pipeline * step.context)
+    scale = 1 / adapter_cost(job.adapter)
+    if job.whole_run:
+        scale *= float(load_data("training")["whole_run"]["value"])
+
+    def predict(constants: Constants, factor: float) -> float:
+        seconds = sum(parts(step, device, shape, constants).values())
+        return float(tokens / seconds * scale * factor)
+
+    return Sample(
+        _source(row), device.name, f"{_source(row)}/{device.name}", float(row["tok_s_gpu"]), core,
+        groups(job, device, step), spread_group(job, step), predict,
+    )  # fmt: skip
+
+
+def serving_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
+    """A serving row; None where it has no decode rate."""
+    if not row.get("decode_tok_s"):
+        return None
+    job = cases.serving_job(row)
+    device, shape = card(job.gpu), shape_of(job.model, job.params_b)
+    asked, _ = resolve_serving(job, device, shape)
+    fitting = sequences_in_memory(asked, device, shape)
+    step = replace(asked, concurrency=min(asked.concurrency, fitting or asked.concurrency))
+    waves = asked.concurrency / step.concurrency
+    whole = cases.includes_prefill(row)
+
+    def predict(constants: Constants, factor: float) -> float:
+        token_s = sum(decode_parts(step, device, shape, constants).values()) / factor
+        if not whole:
+            return 1 / token_s / waves
+        prompt_s = step.concurrency * prefill_seconds(step, device, shape, constants)
+        return step.output_len / ((prompt_s + step.output_len * token_s) * waves)
+
+    tags = serving_groups(device, step)
+    return Sample(
+        _source(row), device.name, f"{_source(row)}/{tags['engine-format']}/{device.name}",
+        float(row["decode_tok_s"]), core, tags, spread_style(step), predict,
+        0.2 if step.engine.style == "eager" and step.prompt_len > 4000 else 1.0,
+    )  # fmt: skip
+
+
+def vision_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
+    """A row of an image model; None where it has no images per second of all GPUs."""
+    unit = str(row.get("unit") or "")
+    network = row.get("task") == "network-case" and row.get("precision") and "/GPU" not in unit
+    if row.get("task") not in ("vision-train", "vision") and not network:
+        return None
+    if not unit.startswith("images/s") or not row.get("measured"):
+        return None
+    job = cases.image_job(row)
+    device = card(job.gpu)
+    net = image_model(job.model, job.image_px, job.params_b)
+    batch = image_batch(job, net, [])
+
+    def predict(constants: Constants, factor: float) -> float:
+        seconds = sum(image_parts(net, device, job, batch, constants).values())
+        scaling = image_scaling(job, net, device, seconds, constants)
+        return batch / seconds * scaling * max(1, job.num_gpus) * factor
+
+    return Sample(
+        _source(row), device.name, f"{_source(row)}/{net.name}/{device.name}",
+        float(row["measured"]), core and not network, image_groups(job, net, device), job.task,
+        predict,
+    )  # fmt: skip
+
+
+READERS = {"training": training_sample, "serving": serving_sample, "vision": vision_sample}
+TRUST = {
+    "training": {"architecture": 1.0, "card": 1.0, "way": 2.0, "layout": 2.0},
+    "serving": {"engine": 1.0, "engine-format": 1.5},
+    "vision": {"architecture": 1.5, "card": 1.5, "network": 1.5, "style": 2.0},
+}
+
+
+def read_samples(
+    paths: Iterable[tuple[Path, bool]], name: str, unread: Counter[str]
+) -> list[Sample]:
+    """Every row of the files that the reader of `name` understands."""
+    found: list[Sample] = []
+    for path, core in paths:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            if row.get("confidence") == "low":
+                continue
+            try:
+                sample = READERS[name](row, core=core)
+            except AdvisorError as error:
+                unread[f"{name}: {error}"] += 1
+                continue
+            if sample is not None:
+                found.append(sample)
+    return found
+
+
+def _extra(name: str, samples: Sequence[Sample]) -> dict[str, tuple[float, float]]:
+    """Constants of single cards: how much of the bandwidth, the host and the peak they give."""
+    if name != "serving":
+        return {}
+    rows = load_data("priors")["serving_per_card"]
+    found: dict[str, tuple[float, float]] = {}
+    seen = Counter(sample.device for sample in samples)
+    for sample in samples:
+        if sample.device.startswith("CPU") or seen[sample.device] < 2:
+            continue
+        found[f"card:{sample.device}"] = (1.0, rows["card"]["width"])
+        if sample.spread == "eager":
+            found[f"host:{sample.device}"] = (1.0, rows["host"]["width"])
+        if sample.spread == "graph":
+            found[f"compute:{sample.device}"] = (1.0, rows["compute"]["width"])
+    return found
+
+
+def build(name: str, samples: Sequence[Sample]) -> Model:
+    """The samples as one thing to learn."""
+    return Model(name, TRUST[name], samples, _extra(name, samples))
+
+
+def _weights(samples: Sequence[Sample]) -> list[float]:
+    crowd = Counter(sample.unit for sample in samples)
+    return [(CORE_WEIGHT if s.core else 1.0) * s.light / crowd[s.unit] ** CROWDING for s in samples]
+
+
+Groups = dict[str, dict[str, dict[str, float]]]
+
+
+def _factor(sample: Sample, learnt: Groups) -> float:
+    factor = 1.0
+    for kind, key in sample.tags.items():
+        row = learnt.get(kind, {}).get(key)
+        factor *= row["factor"] if row else 1.0
+    return factor
+
+
+def _affected(model: Model) -> dict[str, list[int]]:
+    """Rows that the constants of single cards move."""
+    return {
+        name: [i for i, s in enumerate(model.samples) if s.device == name.partition(":")[2]]
+        for name in model.extra
+    }
+
+
+def learn(model: Model, *, rounds: int = 2) -> tuple[Fit, Groups]:
+    """Constants and group corrections, each learnt with the other held still."""
+    samples, weights = model.samples, _weights(model.samples)
+    start, width = model.priors()
+    truths = [sample.truth for sample in samples]
+    factors = [1.0] * len(samples)
+    learnt: Groups = {}
+    fit = Fit(start, {})
+    for _ in range(rounds):
+
+        def predict(
+            i: int, constants: Constants, held: tuple[float, ...] = tuple(factors)
+        ) -> float:
+            return samples[i].predict(constants, held[i])
+
+        fit = fit_constants(
+            start, width, predict, truths, [ROW_WEIGHT * w for w in weights],
+            affects=_affected(model),
+        )  # fmt: skip
+        errors = [math.log(s.predict(fit.constants, 1.0) / s.truth) for s in samples]
+        learnt = group_factors(errors, [s.tags for s in samples], model.trust, weights)
+        factors = [_factor(sample, learnt) for sample in samples]
+    return fit, learnt
+
+
+def errors_of(samples: Sequence[Sample], fit: Fit, learnt: Groups) -> list[float]:
+    """log(predicted / measured) of each sample."""
+    return [math.log(s.predict(fit.constants, _factor(s, learnt)) / s.truth) for s in samples]
+
+
+def cross_validate(model: Model, way: str) -> list[tuple[float, Sample]]:
+    """Errors of every sample when its source, card or random fifth was left out of the learning."""
+    order = random.Random(7)
+    fold = {id(s): str(order.randrange(5)) for s in model.samples}
+    key: Callable[[Sample], str] = {
+        "source": lambda s: s.source,
+        "card": lambda s: s.device,
+        "fold": lambda s: fold[id(s)],
+    }[way]
+    found: list[tuple[float, Sample]] = []
+    for name in sorted({key(s) for s in model.samples}):
+        kept = [s for s in model.samples if key(s) != name]
+        left = [s for s in model.samples if key(s) == name]
+        fit, learnt = learn(build(model.name, kept), rounds=1)
+        found += zip(errors_of(left, fit, learnt), left, strict=True)
+    return found
+
+
+def median_error(errors: Iterable[tuple[float, Sample]], *, core: bool) -> float:
+    """Median of |predicted / measured - 1|."""
+    found = [abs(math.exp(e) - 1) for e, s in errors if s.core or not core]
+    return statistics.median(found) if found else math.nan
+
+
+def spreads(errors: Sequence[tuple[float, Sample]]) -> dict[str, dict[str, float]]:
+    """Half-width of the interval by group, from cross-validated errors; core rows count double."""
+    by_group: dict[str, list[float]] = {"default": []}
+    for error, sample in errors:
+        copies = 2 if sample.core else 1
+        by_group["default"] += [error] * copies
+        by_group.setdefault(sample.spread, []).extend([error] * copies)
+    rows = Counter(sample.spread for _, sample in errors)
+    general = spread_of(by_group["default"], COVERAGE)
+    found = {}
+    for name, values in sorted(by_group.items()):
+        own = spread_of(values, COVERAGE)
+        trust = len(values) / (len(values) + 10)
+        factor = math.exp(trust * math.log(own) + (1 - trust) * math.log(general))
+        count = len(errors) if name == "default" else rows[name]
+        found[name] = {
+            "factor": round(min(MOST_SPREAD, max(LEAST_SPREAD, factor)), 3),
+            "rows": count,
+        }
+    return found
+
+
+def stored(model: Model, fit: Fit, learnt: Groups, checks: Mapping[str, float], held: Any) -> Any:
+    """The data file: constants with their intervals, group corrections, spreads, errors."""
+    meanings = load_data("priors")[model.name]
+    constants = {}
+    for name, value in fit.constants.items():
+        deviation = fit.deviation.get(name, 0.0)
+        row: dict[str, Any] = {
+            "value": float(f"{value:.4g}"),
+            "low": float(f"{value * math.exp(-1.28 * deviation):.4g}"),
+            "high": float(f"{value * math.exp(1.28 * deviation):.4g}"),
+        }
+        if name in meanings:
+            row["meaning"] = meanings[name]["meaning"]
+        constants[name] = row
+    return {
+        **{key: value for key, value in held.items() if key in ("adapters", "whole_run")},
+        "about": "Learnt by `python -m tools.speed.calibrate` from published measurements; low and "
+        "high hold 80 % of the belief in a constant. See README.md beside this file.",
+        "rows": len(model.samples),
+        "sources": sorted({sample.source for sample in model.samples}),
+        "median_error": {key: round(value, 4) for key, value in checks.items()},
+        "constants": constants,
+        "groups": learnt,
+        "spread": spreads_of(model, checks),
+    }
+
+
+_SPREADS: dict[str, dict[str, dict[str, float]]] = {}
+
+
+def spreads_of(model: Model, checks: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Spreads found by the last cross-validation of this model."""
+    return _SPREADS.get(model.name, {"default": {"factor": 1.6, "rows": len(model.samples)}})
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Learns, prints errors, and stores the constants when asked."""
+    parser = argparse.ArgumentParser(prog="python -m tools.speed.calibrate", description=__doc__)
+    parser.add_argument("rows", nargs="*", type=Path)
+    parser.add_argument("--core", nargs="*", type=Path, default=[])
+    parser.add_argument("--only", choices=sorted(READERS))
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    args = parser.parse_args(argv)
+    paths = [(path, True) for path in args.core] + [(path, False) for path in args.rows]
+    for name in [args.only] if args.only else list(READERS):
+        unread: Counter[str] = Counter()
+        model = build(name, read_samples(paths, name, unread))
+        fit, learnt = learn(model)
+        errors = list(zip(errors_of(model.samples, fit, learnt), model.samples, strict=True))
+        checks = {"in_sample": median_error(errors, core=False)}
+        checks["in_sample_core"] = median_error(errors, core=True)
+        for way in ("fold", "source") if args.check else ("fold",):
+            left_out = cross_validate(model, way)
+            checks[f"left_out_{way}"] = median_error(left_out, core=False)
+            checks[f"left_out_{way}_core"] = median_error(left_out, core=True)
+            if way == "fold":
+                _SPREADS[name] = spreads(left_out)
+        print(name, len(model.samples), "rows", {k: round(v, 3) for k, v in checks.items()})
+        for reason, count in unread.most_common(8):
+            print(f"  not read ({count}): {reason}")
+        if args.write:
+            path = Path(__file__).parent / "data" / f"{name}.json"
+            held = json.loads(path.read_text(encoding="utf-8"))
+            content = stored(model, fit, learnt, checks, held)
+            text = json.dumps(content, indent=1, ensure_ascii=False)
+            path.write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
