@@ -118,7 +118,8 @@ def _build_aside(folder: Path, settings: KnowledgeSettings, progress: Progress) 
             store.close()
         vectors, outside = both[: len(views)], both[len(views) :]
     name = "lexical" if embedder is None else embedder.id
-    Snapshot.build(sections, vectors, embedder_id=name, background=outside).save(aside)
+    built = Snapshot.build(sections, vectors, embedder_id=name, background=outside)
+    built.with_odds(background()).save(aside)
     put_in_place(aside, folder)
     progress(f"{len(sections)} passages indexed with {name}")
 

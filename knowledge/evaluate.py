@@ -158,25 +158,27 @@ def fit(evidence: Sequence[Evidence], inside: Sequence[bool], *, keep: float = 0
     bias = w[-1] - float(slope @ mean)
     margin = rows[label] @ slope + bias
     bias -= min(0.0, float(np.quantile(margin, 1 - keep)) - 0.05)
-    unit, probe, concept = (float(s) for s in slope)
+    unit, probe, concept, word = (float(s) for s in slope)
     return Calibration(
         dense=unit * base.dense,
         lexical=unit * base.lexical,
         probe=probe,
         concept=concept,
+        wording=word,
         bias=float(bias),
     )
 
 
 def _features(evidence: Evidence, base: Calibration) -> list[float]:
-    """Best unit under the standing ratio of meaning to wording, probe, concepts."""
+    """Best unit under the standing ratio of meaning to wording, probe, concepts, words."""
     unit = base.lexical * evidence.lexical
     probe = 0.0
     if evidence.dense is not None and evidence.belonging is not None:
         above = evidence.dense - evidence.belonging.nearest_background
         unit = unit + base.dense * above / evidence.spread
         probe = evidence.belonging.probe
-    return [float(unit.max()), probe, float(min(evidence.concept_count, CONCEPTS_COUNTED))]
+    named = float(min(evidence.concept_count, CONCEPTS_COUNTED))
+    return [float(unit.max()), probe, named, evidence.wording]
 
 
 def table(parts: Parts, retriever: Retriever, cases: Sequence[Case]) -> list[str]:

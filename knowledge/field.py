@@ -3,12 +3,15 @@
 Cosines of small embedding models lie close together and differ from query to query, so a fixed
 cosine is a poor threshold. A query is compared with questions of other trades as well
 (data/background.txt): it belongs here when it lies nearer to the guidance than to those, and on
-the right side of a linear probe between the two. Everything is relative to the embedder's own
-spread, so another embedder needs no other constants.
+the right side of a linear probe between the two; and its words are weighed by where they occur.
+Everything is relative to the embedder's own spread, so another one needs no other constants.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -28,6 +31,45 @@ def background() -> tuple[str, ...]:
     """Questions of other trades."""
     text = files("knowledge").joinpath("data/background.txt").read_text(encoding="utf-8")
     return tuple(s for line in text.splitlines() if (s := line.strip()) and s[0] != "#")
+
+
+ODDS_LIMIT = 3.0
+"""No word alone says more than this (natural logarithm)."""
+ODDS_SUM_LIMIT = 15.0
+
+
+def word_odds(
+    inside: Iterable[Iterable[str]], outside: Iterable[Iterable[str]]
+) -> dict[str, float]:
+    """How much each term speaks for the field (+) or against it (-), from two sets of texts."""
+    held_in, count_in = _document_counts(inside)
+    held_out, count_out = _document_counts(outside)
+
+    def share(times: int, count: int) -> float:
+        return math.log((times + 0.5) / (count + 1))
+
+    return {
+        term: max(
+            -ODDS_LIMIT,
+            min(ODDS_LIMIT, share(held_in[term], count_in) - share(held_out[term], count_out)),
+        )
+        for term in held_in.keys() | held_out.keys()
+    }
+
+
+def _document_counts(texts: Iterable[Iterable[str]]) -> tuple[Counter[str], int]:
+    counts: Counter[str] = Counter()
+    number = 0
+    for terms in texts:
+        counts.update(set(terms))
+        number += 1
+    return counts, number
+
+
+def wording_place(odds: dict[str, float], terms: Iterable[str]) -> float:
+    """Sum of the odds of a query's terms: how much its wording speaks for the field."""
+    total = sum(odds.get(term, 0.0) for term in set(terms))
+    return max(-ODDS_SUM_LIMIT, min(ODDS_SUM_LIMIT, total))
 
 
 class Belonging(NamedTuple):

@@ -36,6 +36,8 @@ class Calibration:
     probe: float
     concept: float
     """Per concept of the field that the query names."""
+    wording: float
+    """Per unit of log odds of the query's words."""
     bias: float
 
 
@@ -48,6 +50,8 @@ class Evidence:
     terms: tuple[str, ...]
     """The query's index terms, concepts included."""
     concept_count: int
+    wording: float
+    """Log odds of the query's words, summed (field.wording_place)."""
     dense: Scores | None = None
     """(units,) cosines; None where no embedder was there."""
     belonging: Belonging | None = None
@@ -69,6 +73,7 @@ def relevance(evidence: Evidence, constants: Calibration | None = None) -> Score
     e = evidence
     c = constants or calibration("lexical" if e.dense is None else "hybrid")
     x = c.lexical * e.lexical + c.concept * min(e.concept_count, CONCEPTS_COUNTED) + c.bias
+    x = x + c.wording * e.wording
     if e.dense is not None and e.belonging is not None:
         x = x + c.dense * (e.dense - e.belonging.nearest_background) / e.spread
         x = x + c.probe * e.belonging.probe

@@ -14,6 +14,7 @@ import numpy as np
 from knowledge.building import build, index_folder
 from knowledge.corrections import errata_of_claims
 from knowledge.embedders import Embedder, make_embedder
+from knowledge.field import wording_place
 from knowledge.glossary import concepts
 from knowledge.library import Library
 from knowledge.relevance import THRESHOLD, Evidence, Scores, document_relevance, relevance
@@ -89,13 +90,14 @@ class Retriever:
         found = concepts(text)
         asked = (*terms(text), *(f"c:{c}" for c in found))
         lexical = self._guidance.lexical.scores(asked)
+        wording = wording_place(self._guidance.odds, asked)
         embedder, field = self._get_embedder(), self._guidance.field
         if embedder is None or field is None:
-            return Evidence(lexical, asked, len(found))
+            return Evidence(lexical, asked, len(found), wording)
         vector = embedder.query(text)
         dense = self._guidance.dense(vector)
         place, spread = field.place(vector), field.spread
-        return Evidence(lexical, asked, len(found), dense, place, spread, vector)
+        return Evidence(lexical, asked, len(found), wording, dense, place, spread, vector)
 
     def lexical_scores(self, query_terms: Sequence[str]) -> Scores:
         """Share of some terms that each unit of the guidance holds, (units,)."""

@@ -7,8 +7,9 @@ rename, so a reader finds all of it or nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from dataclasses import field as dataclass_field
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge.field import Field
+from knowledge.field import Field, word_odds
 from knowledge.lexical import LexicalIndex, index_terms
 from knowledge.types import Section
 
@@ -71,6 +72,8 @@ class Snapshot:
     lexical: LexicalIndex
     embedder_id: str
     field: Field | None = None
+    odds: dict[str, float] = dataclass_field(default_factory=dict)
+    """What each term says about belonging to the field; empty for a reader's documents."""
 
     @classmethod
     def build(
@@ -108,6 +111,11 @@ class Snapshot:
             border = Field.learn(vectors, background)
         return cls(tuple(sections), units, bounds, ordered, lexical, embedder_id, border)
 
+    def with_odds(self, background: Iterable[str]) -> Snapshot:
+        """The same index, knowing which words speak for its field and which against it."""
+        asks = (index_terms(ask) for s in self.passages for ask in (s.title, *s.asks))
+        return replace(self, odds=word_odds(asks, map(index_terms, background)))
+
     def dense(self, query: Vectors) -> Vectors:
         """Best cosine of each unit's views with the query, (units,)."""
         if not len(self.vectors):
@@ -121,7 +129,7 @@ class Snapshot:
         """Writes the index into an existing folder."""
         rows = [_to_row(s) for s in self.passages]
         (folder / "passages.json").write_text(json.dumps(rows, ensure_ascii=False), "utf-8")
-        meta = {"embedder_id": self.embedder_id, "units": self.units}
+        meta = {"embedder_id": self.embedder_id, "units": self.units, "odds": self.odds}
         (folder / "snapshot.json").write_text(json.dumps(meta), encoding="utf-8")
         np.save(folder / "vectors.npy", self.vectors)
         np.save(folder / "bounds.npy", self.view_bounds)
@@ -142,6 +150,7 @@ class Snapshot:
             lexical=LexicalIndex.load(folder),
             embedder_id=meta["embedder_id"],
             field=Field.load(folder),
+            odds=meta["odds"],
         )
 
 
