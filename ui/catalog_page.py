@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -33,6 +33,28 @@ class Filters:
     currency: str = "CNY"
     flags: tuple[str, ...] = ()
     name: str = ""
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, str]) -> Filters:
+        """Filters from a query; lists are parted by commas, what is malformed is not asked for."""
+
+        def words(name: str) -> tuple[str, ...]:
+            return tuple(w for w in values.get(name, "").split(",") if w)
+
+        def number(name: str) -> float | None:
+            try:
+                value = float(values.get(name, ""))
+            except ValueError:
+                return None
+            return value if 0 < value < 1e9 else None
+
+        count = number("min_count")
+        return cls(
+            providers=words("providers"), gpus=words("gpus"), flags=words("flags"),
+            min_memory_gb=number("min_memory_gb"), max_price=number("max_price"),
+            min_count=int(count) if count else None, name=values.get("name", ""),
+            currency=values.get("currency") or "CNY",
+        )  # fmt: skip
 
 
 @cache

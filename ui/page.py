@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -13,13 +13,10 @@ from ui.tabs import accuracy_tab, calculator_tab, catalog_tab, machine_tab
 from ui.turn import Adviser, draw_turn
 from ui.wording import examples, language_of, say
 
-if TYPE_CHECKING:
-    from agent import Settings
-
 SIMULTANEOUS_CHATS = 64
 
 
-def build_page(advisor: Adviser, settings: Settings) -> gr.Blocks:
+def build_page(advisor: Adviser) -> gr.Blocks:
     """All tabs on one page."""
     page: gr.Blocks
     with gr.Blocks(title=say("app_name", "en"), analytics_enabled=False, fill_width=True) as page:
@@ -29,12 +26,12 @@ def build_page(advisor: Adviser, settings: Settings) -> gr.Blocks:
                 _chat_tab(advisor)
             with gr.Tab(i18n()("tab_calculator"), id="calculator"):
                 calculator_tab(page)
-            with gr.Tab(i18n()("tab_catalog"), id="catalog") as tab:
-                catalog_tab(tab)
-            with gr.Tab(i18n()("tab_machine"), id="machine") as tab:
-                machine_tab(tab, settings)
-            with gr.Tab(i18n()("tab_accuracy"), id="accuracy") as tab:
-                accuracy_tab(tab)
+            with gr.Tab(i18n()("tab_catalog"), id="catalog"):
+                catalog_tab(page)
+            with gr.Tab(i18n()("tab_machine"), id="machine"):
+                machine_tab()
+            with gr.Tab(i18n()("tab_accuracy"), id="accuracy"):
+                accuracy_tab()
     return page
 
 
@@ -130,7 +127,8 @@ def _wire_chat(
         api_name="ask",
     )
     asking.then(None, js="() => window.xuanka.finish()")
-    stop.click(None, cancels=[asking], js="() => window.xuanka.stopped()", queue=False)
+    stop.click(None, js="() => window.xuanka.stopped()", queue=False)
+    stop.click(None, cancels=[asking], queue=False)
 
 
 def mount_options() -> dict[str, Any]:

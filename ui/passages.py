@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fastapi.responses import HTMLResponse
-
 from ui.markup import markdown, tag, text
 
 
@@ -24,9 +22,3 @@ def passage_html(passage_id: str) -> str | None:
             tag("ul", sources, class_="xk-dim") if sources else "",
         ]
     )
-
-
-def passage_response(id: str) -> HTMLResponse:
-    """The passage with this id; 404 when the guidance has none."""
-    found = passage_html(id[:300])
-    return HTMLResponse(found or "", 200 if found else 404)

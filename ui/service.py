@@ -22,11 +22,11 @@ from tools.errors import AdvisorError
 from ui.config import ServiceSettings
 from ui.desk import Desk
 from ui.http.api import build_api, error_response
-from ui.http.observing import Measured, Metrics, RequestIds
+from ui.http.fragments import build_fragments
 from ui.http.head import PageHead
+from ui.http.observing import Measured, Metrics, RequestIds
 from ui.http.openai_api import build_openai_api
 from ui.http.protection import error_body, protect
-from ui.passages import passage_response
 from ui.turn import Adviser
 
 if TYPE_CHECKING:
@@ -171,8 +171,6 @@ def _add_operation(app: FastAPI, service: Service) -> None:
         """Counters in Prometheus' text format."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    app.get("/page/passage", include_in_schema=False)(passage_response)
-
 
 def _add_mcp(app: FastAPI, service: Service) -> None:
     """The MCP server at /mcp, where the extra `mcp` is installed."""
@@ -192,8 +190,9 @@ def _add_page(app: FastAPI, service: Service) -> None:
 
     from ui.page import SIMULTANEOUS_CHATS, build_page, mount_options
 
+    app.include_router(build_fragments(own_machine=service.settings.own_machine))
     advisor = Measured(service.advisor, service.metrics, face="page")
-    blocks = build_page(advisor, service.settings).queue(
+    blocks = build_page(advisor).queue(
         default_concurrency_limit=SIMULTANEOUS_CHATS, api_open=False, max_size=1000
     )
     gr.mount_gradio_app(app, blocks, path="", **mount_options())

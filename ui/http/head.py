@@ -30,6 +30,9 @@ class PageHead:
         if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] != "/":
             await self.app(scope, receive, send)
             return
+        # Uncompressed, so that it can be read.
+        headers = [(k, v) for k, v in scope["headers"] if k != b"accept-encoding"]
+        scope = {**scope, "headers": headers}
         start: Message = {}
         body = b""
 
@@ -38,12 +41,14 @@ class PageHead:
             if message["type"] == "http.response.start":
                 start = message
                 return
+            if message["type"] != "http.response.body":
+                return
             body += message.get("body", b"")
             if message.get("more_body", False):
                 return
             page = with_head(body)
-            headers = [(k, v) for k, v in start["headers"] if k.lower() != b"content-length"]
-            start["headers"] = [*headers, (b"content-length", b"%d" % len(page))]
+            kept = [(k, v) for k, v in start["headers"] if k.lower() != b"content-length"]
+            start["headers"] = [*kept, (b"content-length", b"%d" % len(page))]
             await send(start)
             await send({"type": "http.response.body", "body": page})
 

@@ -165,7 +165,7 @@
   }
 
   // ---- one turn -------------------------------------------------------------------------------
-  let busy = false, question = "", pending = null, silence = 0;
+  let busy = false, question = "", pending = null, silence = 0, misses = 0;
   function setBusy(value) {
     busy = value;
     root.classList.toggle("xk-busy", value);
@@ -203,7 +203,7 @@
     const live = find("#xk-live");
     const content = live && !live.classList.contains("xk-idle") ? live : null;
     const turn = make("div", { class: "xk-turn" });
-    if (content) for (const node of content.querySelectorAll(".xk-steps, .xk-answer")) turn.append(node.cloneNode(true));
+    if (content) for (const node of content.querySelectorAll(".xk-steps, .xk-answer")) turn.append(node.cloneNode(true)), node.replaceChildren();
     if (extra) turn.append(extra);
     find("#xk-log").append(turn);
     live?.classList.add("xk-idle");
@@ -236,6 +236,22 @@
   function interrupted() {
     settle(note("interrupted"));
     announce(say("interrupted"));
+  }
+  // While an answer is on its way the service is asked whether it is alive.
+  const alive = async () => {
+    try { return (await fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(4000) })).ok; }
+    catch { return false; }
+  };
+  setInterval(async () => {
+    if (!busy) { misses = 0; return; }
+    misses = (await alive()) ? 0 : misses + 1;
+    if (misses >= 2 && busy) lost();
+  }, 2000);
+  async function lost() {
+    interrupted();
+    toast(say("offline"));
+    while (!(await alive())) await new Promise((later) => setTimeout(later, 1500));
+    location.reload(); // the conversation is kept; the page's session on the service is new
   }
   function ask(text) {
     if (busy) return toast(say("busy"));
@@ -333,14 +349,32 @@
   const FIELDS = {
     calculator: ["task", "model", "gpu", "gpu_count", "batch", "seq_len", "method", "precision",
       "optimizer", "checkpointing", "parallel", "engine", "weights"],
+    catalog: ["providers", "gpus", "min_memory_gb", "min_count", "max_price", "currency", "flags", "name"],
   };
-  // What a tab's event sends: its values with the page's language last; the address bar follows.
-  function send(name, values) {
-    const given = values.slice(0, -1);
-    if (FIELDS[name]) {
-      remember({ tab: name, ...Object.fromEntries(FIELDS[name].map((field, i) => [field, given[i]])) });
+  // A tab's part is fetched as HTML; only the newest request of a part is drawn.
+  const asking = {};
+  async function draw(name, values) {
+    const query = new URLSearchParams(values ? {} : location.search);
+    (FIELDS[name] || []).forEach((field, i) => {
+      const value = values?.[i];
+      if (value !== null && value !== undefined && value !== "") query.set(field, value);
+    });
+    if (values && name === "calculator") remember({ tab: name, ...Object.fromEntries(query) });
+    query.set("lang", lang);
+    asking[name]?.abort();
+    const mine = (asking[name] = new AbortController());
+    try {
+      const reply = await fetch(`/page/${name}?${query}`, { signal: mine.signal });
+      const html = await reply.text();
+      const place = find(`[data-fragment=${name}]`);
+      if (place && asking[name] === mine) place.innerHTML = html; // escaped by the service
+    } catch (error) {
+      if (error.name !== "AbortError") toast(say("offline"));
     }
-    return [...given, lang];
+  }
+  function shown(name) {
+    const place = find(`[data-fragment=${name}]`);
+    if (place && (name === "machine" || find(".xk-loading", place))) draw(name);
   }
   function remember(values) {
     const now = new URLSearchParams(location.search);
@@ -374,6 +408,7 @@
     new() { if (busy) return toast(say("busy")); open(newId()); },
     clear() { all().forEach((c) => localStorage.removeItem(KEY + c.id)); open(newId()); channel?.postMessage({ changed: true }); },
     close() { find("#xk-dialog").close(); },
+    probe() { draw("machine"); },
     history() { root.classList.toggle("xk-side-open"); },
   };
   document.addEventListener("click", (event) => {
@@ -415,12 +450,14 @@
       root.classList.add("xk-started");
       find("#xk-log").append(bubble(open_), note("interrupted"));
     }
-    if (TABS.includes(params.get("tab"))) showTab(params.get("tab"));
     document.querySelector("#xk-tabs")?.addEventListener("click", (event) => {
       const tabs = [...document.querySelectorAll("#xk-tabs button[role=tab]")];
       const at = tabs.indexOf(event.target.closest("button[role=tab]"));
-      if (at >= 0 && TABS[at] !== "calculator") remember(at > 0 ? { tab: TABS[at] } : {});
+      if (at < 0) return;
+      setTimeout(() => shown(TABS[at]), 0);
+      if (TABS[at] !== "calculator") remember(at > 0 ? { tab: TABS[at] } : {});
     });
+    if (TABS.includes(params.get("tab"))) showTab(params.get("tab"));
     const shared = params.get("q");
     if (shared && !open_) { remember({}); if (read(thread)) open(newId()); ask(shared); }
   }
@@ -436,5 +473,5 @@
   // The library adds its head to the page either as it is sent or later.
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);
   else ready();
-  window.xuanka = { begin, finish, stopped, ask, send, lang: () => lang };
+  window.xuanka = { begin, finish, stopped, ask, draw, lang: () => lang, address: () => `?${params}` };
 })();

@@ -100,7 +100,6 @@ class Watched:
         page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
         page.on("request", self._request)
         page.goto(self.url + path)
-        page.wait_for_selector("#xk-send, #xk-calc .xk-answer, .xk-catalog", state="attached")
         page.wait_for_selector("#xk-history li", state="attached")
         return page
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.sockets]
-CALC = "#xk-calc .xk-calc"
+CALC = "#xk-calculator .xk-calc"
 
 
 def tab(page: Any, name: str) -> None:
@@ -20,7 +20,7 @@ def need(page: Any) -> int:
 
 def changed(page: Any, before: int) -> int:
     page.wait_for_function(
-        "old => Number(document.querySelector('#xk-calc .xk-calc')?.dataset.bytes) !== old",
+        "old => Number(document.querySelector('#xk-calculator .xk-calc')?.dataset.bytes) !== old",
         arg=before,
     )
     return need(page)
@@ -69,7 +69,8 @@ def test_calculator_follows_the_drag_and_the_address_restores_it(pages: Any) -> 
     other = pages.open(address.removeprefix(pages.url))
     other.wait_for_selector(CALC)
     other.wait_for_function(
-        "n => Number(document.querySelector('#xk-calc .xk-calc').dataset.bytes) === n", arg=dragged
+        "n => Number(document.querySelector('#xk-calculator .xk-calc').dataset.bytes) === n",
+        arg=dragged,
     )
 
 
@@ -82,7 +83,7 @@ def test_calculator_redraws_within_200_ms(pages: Any) -> None:
           const input = [...document.querySelectorAll('input[type=range]')]
             .find((i) => i.getAttribute('aria-label')?.includes('Batch'));
           const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set;
-          const bytes = () => document.querySelector('#xk-calc .xk-calc').dataset.bytes;
+          const bytes = () => document.querySelector('#xk-calculator .xk-calc').dataset.bytes;
           const times = [];
           for (const value of [3, 9, 4, 17, 6, 22, 8]) {
             const before = bytes(), started = performance.now();
@@ -105,15 +106,15 @@ def test_calculator_redraws_within_200_ms(pages: Any) -> None:
 def test_ask_about_this_goes_to_the_chat(pages: Any, server: Any) -> None:
     page = pages.open("?tab=calculator&model=Qwen/Qwen2.5-7B&batch=4&seq_len=4096")
     page.wait_for_selector(CALC)
-    page.locator("#xk-calc [data-ask]").click()
+    page.locator("#xk-calculator [data-ask]").click()
     page.wait_for_selector("#xk-log .xk-answer[data-final]")
     assert "batch 4" in page.locator("#xk-log .xk-question").inner_text()
 
 
 def test_wrong_model_name_is_said_with_the_closest(pages: Any) -> None:
     page = pages.open("?tab=calculator&model=Qwen9.5-7B")
-    page.wait_for_selector("#xk-calc .xk-error")
-    assert "Qwen" in page.locator("#xk-calc").inner_text()
+    page.wait_for_selector("#xk-calculator .xk-error")
+    assert "Qwen" in page.locator("#xk-calculator").inner_text()
 
 
 def test_catalog_filters_sort_and_show_namesakes(pages: Any) -> None:

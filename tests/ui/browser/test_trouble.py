@@ -46,8 +46,9 @@ def test_lost_connection_is_said_and_recovers(browser: Any, slow: Server) -> Non
     slow.stop()
     page.locator("#xk-log .xk-error").wait_for(timeout=30_000)
     slow.advisor.delay_s = 0.05
-    slow.start()
-    page.wait_for_timeout(6000)
+    with page.expect_navigation(timeout=30_000):
+        slow.start()
+    page.wait_for_selector("#xk-history li")
     page.locator("#xk-log button", has_text="Try again").last.click()
     page.wait_for_selector("#xk-log .xk-answer[data-final]", timeout=30_000)
     assert "lose me" in page.locator("#xk-log").inner_text()
