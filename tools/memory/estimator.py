@@ -91,6 +91,7 @@ def _training_parts(run: TrainRun, peak: Peak) -> list[Part]:
         ("logits", moment.logits, "vocabulary x tokens x bytes alive per logit"),
         ("step_workspace", moment.workspace, "temporaries of the moment"),
         ("inputs", states.inputs, "8 bytes a token"),
+        ("allocator_rounding", states.rounding, "2 MiB segments of large matrices"),
         (
             "cublas_workspace",
             float(cublas_bytes(run.asked.gpu, build=run.asked.torch_build)),

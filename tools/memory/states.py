@@ -8,6 +8,7 @@ from tools.memory.layers.ops import is_adapted
 from tools.memory.parallel import Whole, shares_of
 from tools.memory.params import ParamGroups, layer_linears, param_groups
 from tools.memory.resolve import TrainRun
+from tools.memory.rounding import weight_rounding
 from tools.memory.tables import find_row
 
 _ROW_TOKENS = 8
@@ -34,13 +35,16 @@ class States(NamedTuple):
     trained: float
     """Parameters that train (over all cards)."""
     inputs: float
+    rounding: float
+    """Segments of the caching allocator that large matrices do not fill."""
     host: float
     """Host memory that the run's states take."""
 
     @property
     def resident(self) -> float:
         """Alive at every moment."""
-        return self.weights + self.adapters + self.optimizer + self.extras + self.inputs
+        fixed = self.weights + self.adapters + self.optimizer + self.extras
+        return fixed + self.inputs + self.rounding
 
 
 def adapter_params(run: TrainRun) -> int:
@@ -105,6 +109,7 @@ def states_of(run: TrainRun) -> States:
         step_workspace=0.0 if run.in_backward else share.step_workspace,
         trained=trained + saved,
         inputs=float(run.tokens * _ROW_TOKENS),
+        rounding=_rounding(run),
         host=share.host,
     )
 
@@ -157,6 +162,19 @@ def _value_model(run: TrainRun, groups: ParamGroups) -> float:
     """A second trained model of the policy's size, with its states, per card."""
     cards = run.sharding.data if run.sharding.kind in ("zero3", "fsdp") else 1
     return groups.total * 18.0 / cards
+
+
+def _rounding(run: TrainRun) -> float:
+    """Unfilled segments of weights and optimizer states on one card."""
+    if run.asked.torch_build == "cpu" or run.sharding.kind not in ("none", "ddp"):
+        return 0.0
+    width = run.weight_width if run.quantization == "none" else 0.5
+    one = float(weight_rounding(run.spec, width))
+    if run.adapter or run.optimizer_row.get("paged"):
+        return one
+    state = float(run.optimizer_row["state_bytes"][0 if run.master_width == 4 else 1])
+    copies = round(state / run.master_width)
+    return one + copies * weight_rounding(run.spec, run.master_width)
 
 
 def _state_width(run: TrainRun) -> int:

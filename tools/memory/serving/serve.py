@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tools.memory.overhead import communication_bytes, context_bytes, cublas_bytes
 from tools.memory.result import MemoryEstimate, Part
+from tools.memory.rounding import weight_rounding
 from tools.memory.serving.cache import CacheForm, cache_form
 from tools.memory.serving.resolve import ServeRun, resolve_inference
 from tools.memory.serving.weights import ServedWeights, served_weights
@@ -17,6 +18,7 @@ from tools.memory.serving.work import (
     logits_work,
     rotary_tables,
 )
+from tools.memory.tables import find_row
 from tools.memory.workload import InferenceWorkload
 from tools.units import MIB
 
@@ -53,6 +55,7 @@ def estimate_inference(workload: InferenceWorkload) -> MemoryEstimate:
         ("kv_cache", sizes.cache, "elements per token x tokens x bytes / cards"),
         ("activations", sizes.work, "working set of one layer, or the logits"),
         ("cuda_graphs", sizes.graphs, "captured graphs of the engine"),
+        ("allocator_rounding", _rounding(run), "2 MiB segments of large matrices"),
         ("extra_models", sizes.extra, "draft model and served adapters"),
         ("cublas_workspace", cublas_bytes(workload.gpu, build=workload.torch_build), "one handle"),
     )
@@ -85,6 +88,16 @@ def estimate_inference(workload: InferenceWorkload) -> MemoryEstimate:
         peak_moment=sizes.moment,
         pool_share=_pool_share(run),
     )
+
+
+def _rounding(run: ServeRun) -> float:
+    """Segments that large matrices do not fill, for engines that allocate through torch."""
+    if run.row.get("compute_buffer") or run.asked.torch_build == "cpu":
+        return 0.0
+    row = find_row("formats", run.weight_format, field="weight_format")
+    if row.get("gguf"):
+        return 0.0
+    return weight_rounding(run.spec, float(row["bits"]) // 4 / 2, run.tensor) / run.layers_over
 
 
 def _pool_share(run: ServeRun) -> float | None:
