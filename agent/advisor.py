@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_QUESTION_CHARACTERS = 100_000
 _STEPS_LIMIT = 60
 _PIECE_CHARACTERS = 48
+_SUMMARY_CHARACTERS = 200
 
 
 class Advisor:
@@ -244,6 +245,14 @@ class _Relay:
                     elapsed_ms=found.elapsed_ms,
                     summary=found.summary,
                     arguments=found.arguments,
+                )
+            else:
+                yield ToolFinished(
+                    name=message.name or "",
+                    id=message.tool_call_id,
+                    ok=False,
+                    elapsed_ms=0.0,
+                    summary=message.text[:_SUMMARY_CHARACTERS],
                 )
         elif isinstance(message, AIMessage):
             for call in message.tool_calls:

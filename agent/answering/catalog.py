@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
+from agent.answering.estimates import joined
 from agent.answering.machines import (
     cheapest_by_card,
     family_line,
@@ -185,7 +186,8 @@ def _tell_carriers(draft: Draft, gpu: str, report: InstancesReport) -> None:
     for row in report.instances:
         families.setdefault((row.provider, row.family), set()).add(row.gpu or gpu)
     named = [
-        f"{provider_name(draft, provider)} {family}（{'、'.join(sorted(cards))}）"
+        f"{provider_name(draft, provider)} {family}"
+        + draft.phrase("machines.in_brackets", text=joined(draft, sorted(cards)))
         for (provider, family), cards in families.items()
     ]
     joined = (", " if draft.language == "en" else "、").join(named[:8])

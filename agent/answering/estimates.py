@@ -54,8 +54,8 @@ def memory_range(report: MemoryReport) -> MemoryRange:
 
 
 def short_model(report: MemoryReport) -> str:
-    """A model's name without its publisher."""
-    return report.model.rsplit("/", 1)[-1]
+    """A model's name without its publisher; a nominal size stands for itself."""
+    return report.model.rsplit("/", 1)[-1].removesuffix(" reference architecture")
 
 
 def method_name(draft: Draft, method: str | None) -> str:
@@ -291,7 +291,7 @@ def say_reference(draft: Draft, report: MemoryReport) -> None:
     """Says that a nominal size stands for a named architecture."""
     size = draft.request.slots.params_b
     if report.is_reference and size is not None:
-        draft.say("memory.reference", size=f"{size:g}", name=short_model(report), importance=EXTRA)
+        draft.say("memory.reference", size=f"{size:g}", name=report.model, importance=EXTRA)
 
 
 def say_total(draft: Draft, report: MemoryReport) -> None:

@@ -175,6 +175,7 @@ def training(draft: Draft) -> Steps:
     told.say_card(draft, report, card)
     if is_method_open:
         told.say_methods(draft, reports)
+        told.say_why(draft, reports[methods.index("full")])
     _say_training_reasons(draft, report, is_method_open=is_method_open)
     if found.verdict != "fits":
         told.say_changes(draft, report)

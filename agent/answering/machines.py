@@ -82,7 +82,8 @@ def short_line(draft: Draft, row: InstanceOut) -> str:
     cost = price_text(draft, price) if price else draft.phrase("machines.no_price")
     separator = ", " if draft.language == "en" else "，"
     provider = provider_name(draft, row.provider)
-    return f"{provider} `{row.instance_type}`（{cards_text(draft, row)}）{separator}{cost}"
+    cards = draft.phrase("machines.in_brackets", text=cards_text(draft, row))
+    return f"{provider} `{row.instance_type}`{cards}{separator}{cost}"
 
 
 def family_line(draft: Draft, family: FamilyOut) -> str:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from agent.answer import Language
 
 _FULL_WIDTH = {",": "，", ";": "；", ":": "：", "?": "？", "!": "！"}
-_HAN = "\u4e00-\u9fff」』》】）"
+_HAN = "\u4e00-\u9fff」』》】）*”"
 _AFTER = re.compile(rf"(?<=[{_HAN}}}%])[,;:?!](?!\S*://)(?!//)")
 _BEFORE = re.compile(r"(?<=[A-Za-z0-9)])[,;:?!](?=[\u4e00-\u9fff{「《])")
 _PARENTHESES = re.compile(r"\(([^()]*[\u4e00-\u9fff{][^()]*)\)")

@@ -178,7 +178,8 @@ def offer_line(draft: Draft, offer: RecommendedOut) -> str:
     name = f"{provider_name(draft, offer.instance.provider)} `{offer.instance.instance_type}`"
     spread = _spread(draft, offer)
     separator = ", " if draft.language == "en" else "，"
-    return f"{name}（{cards_text(draft, offer.instance)}{spread}）{separator}{cost}"
+    cards = draft.phrase("machines.in_brackets", text=cards_text(draft, offer.instance) + spread)
+    return f"{name}{cards}{separator}{cost}"
 
 
 def _per_hour(draft: Draft, offer: RecommendedOut) -> str:

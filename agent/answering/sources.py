@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from agent.answering.draft import DETAIL, EXTRA, Draft
 from agent.answering.estimates import joined
+from agent.answering.phrases import full_width
 from agent.answering.plan import Call
 from agent.request import Request
 from agent.toolbox import ToolResult
@@ -49,10 +50,14 @@ def say_erratum(draft: Draft, erratum: ErratumOut) -> None:
     """A published claim and what is true instead."""
     draft.say(
         "sources.erratum",
-        statement=erratum.statement.rstrip("。."),
-        correction=erratum.correction,
+        statement=_told(draft, erratum.statement.rstrip("。.")),
+        correction=_told(draft, erratum.correction),
         importance=DETAIL,
     )
+
+
+def _told(draft: Draft, text: str) -> str:
+    return full_width(text) if draft.language == "zh" else text
 
 
 def say_cited(draft: Draft, passages: Iterable[PassageOut]) -> None:

@@ -20,8 +20,12 @@ Kind = Literal[
 ]
 _ROUNDING = 0.004
 """Relative slack: a figure may be told with three significant digits."""
-_ROUGHLY = 0.06
+_ROUGHLY = 0.02
 """Relative slack after a word such as "about"."""
+_OTHER_UNIT = {"GB": "GiB", "GiB": "GB", "MB": "MiB", "MiB": "MB", "TB": "TiB", "TiB": "TB"}
+"""The unit that a size is most easily mistaken for."""
+_CALENDAR_S = {3600.0, 24 * 3600.0, 7 * 86400.0, 30 * 86400.0, 365 * 86400.0, 730 * 3600.0}
+"""An hour, a day, a week, a month, a year: units of a price rather than findings."""
 _CITATION = re.compile(r"\[((?:guide|vendor|paper|hf|data|rule|doc|user):[^\]\s]+)\]")
 _LINK = re.compile(r"https?://[^\s)\]>,。,;]+|arXiv:\s?\d{4}\.\d{4,5}", re.IGNORECASE)
 _TITLE = re.compile(r"《([^《》]{2,80})》")
@@ -66,6 +70,11 @@ def orphan_numbers(text: str, evidence: Evidence) -> tuple[Problem, ...]:
 
 def _numbers(text: str, evidence: Evidence) -> Iterator[Problem]:
     for quantity in quantities(blank(text)):
+        slip = _OTHER_UNIT.get(quantity.unit)
+        is_ours = (quantity.number, quantity.unit) in evidence.written
+        if slip is not None and not is_ours and (quantity.number, slip) in evidence.written:
+            yield Problem("number", quantity.text, f"{quantity.text!r}: the unit is {slip}")
+            continue
         if _is_trivial(quantity) or _is_held(quantity, evidence):
             continue
         kind: Kind = "number"
@@ -77,9 +86,11 @@ def _numbers(text: str, evidence: Evidence) -> Iterator[Problem]:
 
 
 def _is_trivial(quantity: Quantity) -> bool:
-    """One card, one machine, 100 %: ways of speaking, not findings."""
+    """One card, one machine, a month, 100 %: ways of speaking, not findings."""
     if quantity.dimension in ("cards", "nodes", "cores"):
         return quantity.value == 1
+    if quantity.dimension == "time":
+        return quantity.value in _CALENDAR_S
     return quantity.dimension == "share" and quantity.value == 1.0
 
 

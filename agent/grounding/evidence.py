@@ -16,8 +16,14 @@ from agent.grounding.quantities import dates, quantities, unit_of
 from agent.toolbox import ToolResult
 from tools.units import GIB, bytes_from_gb
 
-_COUNT_DIMENSIONS = ("share", "cards", "nodes", "tokens", "cores", "params", "images")
-"""What a figure of unit "1" may be said to count."""
+_PLAIN_DIMENSIONS = ("share", "tokens", "params", "images")
+"""What any figure of unit "1" may be said to be."""
+_COUNTED = {
+    "cards": re.compile(r"gpu|card|device|(?<![a-z])tp|size|more|count|pp(?![a-z])", re.IGNORECASE),
+    "nodes": re.compile(r"node|instance|machine", re.IGNORECASE),
+    "cores": re.compile(r"vcpu|core", re.IGNORECASE),
+}
+"""Names of figures and fields that count cards, machines or cores."""
 _PER_HOUR = (1.0, 24.0, 168.0, 720.0, 730.0, 744.0, 8760.0)
 """An hourly price may be stated per hour, day, week, month or year."""
 _FACTORS = {"h": 3600.0, "s": 1.0, "param": 1.0, "token": 1.0}
@@ -37,6 +43,8 @@ class Evidence:
     citations: dict[str, str] = field(default_factory=dict)
     """Id to title of passages really retrieved."""
     texts: list[str] = field(default_factory=list)
+    written: set[tuple[str, str]] = field(default_factory=set)
+    """(digits, unit) of sizes as the answer, passages and question write them."""
     verdict: Verdict = "not_applicable"
     method_verdicts: dict[str, str] = field(default_factory=dict)
     """Training method to the tools' verdict about it."""
@@ -53,8 +61,11 @@ class Evidence:
         evidence._add_answer(answer)
         for result in results:
             evidence.add_result(result)
+        passages = tuple(passages)
         for text in (question, *passages):
             evidence.add_text(text)
+        for text in (answer.text, question, *passages):
+            evidence.written.update((q.number, q.unit) for q in quantities(text) if q.number)
         evidence._add_table_facts()
         return evidence
 
@@ -64,21 +75,18 @@ class Evidence:
 
     def add_figure(self, figure: FigureOut) -> None:
         """Records a figure in every form in which it may be told."""
-        self._add_measured(float(figure.value), figure.unit)
+        self._add_measured(float(figure.value), figure.unit, figure.name)
 
-    def _add_measured(self, value: float, unit: str) -> None:
+    def _add_measured(self, value: float, unit: str, name: str) -> None:
         amount, _, per = unit.partition("/")
         if per in ("h", "hour", "month") and len(amount) == 3 and amount.isupper():
-            hours = _PER_HOUR if per != "month" else (1.0,)
-            for factor in hours:
-                self.add_value(f"money:{amount}", value * factor)
+            self.add_value(f"money:{amount}", value)
             return
         if len(unit) == 3 and unit.isupper():
             self.add_value(f"money:{unit}", value)
             return
         if unit in ("1", "token", "param", ""):
-            for dimension in _COUNT_DIMENSIONS:
-                self.add_value(dimension, value)
+            self._add_count(value, name)
             return
         known = unit_of(unit)
         if known is not None:
@@ -96,7 +104,7 @@ class Evidence:
         data = result.report.model_dump(mode="json", exclude={"figures"})
         self._add_json(data)
         if data.get("method") and data.get("verdict"):
-            self.method_verdicts[data["method"]] = data["verdict"]
+            self.method_verdicts.setdefault(data["method"], data["verdict"])
 
     def _add_json(self, value: Any, key: str = "") -> None:
         if isinstance(value, Mapping):
@@ -129,8 +137,15 @@ class Evidence:
                 if suffix == "_gb":
                     self.add_value(dimension, value * GIB)
                 return
-        for dimension in _COUNT_DIMENSIONS:
+        self._add_count(value, key)
+
+    def _add_count(self, value: float, name: str) -> None:
+        """A bare number: a share or an amount; of cards or machines only where its name says so."""
+        for dimension in _PLAIN_DIMENSIONS:
             self.add_value(dimension, value)
+        for dimension, pattern in _COUNTED.items():
+            if pattern.search(name):
+                self.add_value(dimension, value)
 
     def add_text(self, text: str) -> None:
         """Records every quantity, name and date that a text states."""
@@ -138,8 +153,7 @@ class Evidence:
             return
         self.texts.append(text)
         for quantity in quantities(text):
-            for factor in _PER_HOUR if quantity.dimension.startswith("money:") else (1.0,):
-                self.add_value(quantity.dimension, quantity.value * factor)
+            self.add_value(quantity.dimension, quantity.value)
         for iso, _ in dates(text):
             self.dates.add(iso)
         self.cards.update(mention.name for mention in cards_in(text))
@@ -151,7 +165,7 @@ class Evidence:
             if isinstance(assumption.value, bool | str):
                 self.add_text(f"{assumption.value} {assumption.unit}")
             else:
-                self._add_measured(float(assumption.value), assumption.unit)
+                self._add_measured(float(assumption.value), assumption.unit, assumption.name)
             self.add_text(assumption.why)
         for correction in answer.corrections:
             self.add_text(correction.fact)

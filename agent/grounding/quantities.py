@@ -46,6 +46,10 @@ class Quantity:
     start: int
     end: int
     text: str
+    number: str = ""
+    """Digits as written, without separators."""
+    unit: str = ""
+    """Unit as written."""
 
 
 @cache
@@ -97,6 +101,8 @@ def _ends(text: str, found: re.Match[str], dimension: str, factor: float) -> Ite
             start=found.start(),
             end=found.end(),
             text=found[0],
+            number=digits,
+            unit=found.groupdict().get("unit") or "",
         )
 
 

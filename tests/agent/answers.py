@@ -1,0 +1,36 @@
+"""Helpers: an answer with the tool results behind it, made without the graph."""
+
+from __future__ import annotations
+
+from agent.answer import Answer
+from agent.answering import compose
+from agent.answering.plan import Context, advance
+from agent.grounding import Evidence
+from agent.settings import Settings
+from agent.toolbox import ToolResult, build_toolbox
+from agent.toolbox.guidance import GuidanceReport
+from agent.understanding import parse
+
+
+def answered(question: str, *, own_machine: bool = False) -> tuple[Answer, list[ToolResult]]:
+    """The embedded answer to a question, and the results of its tool calls."""
+    tools = {tool.name: tool for tool in build_toolbox(Settings(own_machine=own_machine))}
+    request = parse(question)
+    results: list[ToolResult] = []
+    while True:
+        step = advance(compose(request, Context(own_machine=own_machine)), results)
+        if isinstance(step, Answer):
+            return step, results
+        results += [tools[call.name].call(call.arguments) for call in step]
+
+
+def evidence_of(question: str) -> tuple[Evidence, Answer]:
+    """What may be stated in answer to a question."""
+    answer, results = answered(question)
+    passages = [
+        passage.text
+        for result in results
+        if isinstance(result.report, GuidanceReport)
+        for passage in result.report.passages
+    ]
+    return Evidence.of(answer, question=question, results=results, passages=passages), answer
