@@ -144,7 +144,9 @@ def _evaluate(args: argparse.Namespace) -> int:
     retriever = Retriever.open(KnowledgeSettings.from_env())
     parts = Parts(retriever, cases)
     if args.fit:
-        found = fit([parts.evidence(c) for c in cases], [bool(c.accepted) for c in cases])
+        found = fit(
+            [parts.evidence(c) for c in cases], [bool(c.accepted) for c in cases], keep=args.keep
+        )
         values = {name: round(value, 3) for name, value in asdict(found).items()}
         print(f"{retriever.mode}: {json.dumps(values)}")
         return 0
@@ -183,6 +185,7 @@ def _parser() -> argparse.ArgumentParser:
     measure = commands.add_parser("evaluate", help="figures on labelled queries, part by part")
     measure.add_argument("--cases", metavar="FILE.jsonl", nargs="+", required=True)
     measure.add_argument("--fit", action="store_true", help="print constants fitted on the cases")
+    measure.add_argument("--keep", type=float, default=0.99, help="share that must pass (--fit)")
     measure.set_defaults(run=_evaluate)
     return parser
 
