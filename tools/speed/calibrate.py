@@ -324,7 +324,7 @@ def stored(model: Model, fit: Fit, learnt: Groups, checks: Mapping[str, float], 
             row["meaning"] = meanings[name]["meaning"]
         constants[name] = row
     return {
-        **{key: value for key, value in held.items() if key in ("adapters", "whole_run")},
+        **{key: value for key, value in held.items() if key in ("adapters", "whole_run", "ppo")},
         "about": "Learnt by `python -m tools.speed.calibrate` from published measurements; low and "
         "high hold 80 % of the belief in a constant. See README.md beside this file.",
         "rows": len(model.samples),

@@ -158,9 +158,32 @@ def card(name: str) -> Card:
     """
     if re.match(r"\s*(cpu|processor|处理器)\b", name, re.IGNORECASE):
         return _with_stated_bandwidth(processor(name), name)
+    for row in load_data("cards")["shared_memory"]:
+        if re.search(row["pattern"], name, re.IGNORECASE):
+            return _with_stated_bandwidth(_shared_memory(name, row), name)
     from tools.gpus import find_gpu
 
     return _with_stated_bandwidth(card_from_spec(find_gpu(name).spec), name)
+
+
+def _shared_memory(name: str, row: dict[str, Any]) -> Card:
+    """A chip whose processor shares the memory and that the GPU table does not list."""
+    fp32 = row["fp32_tflops"] * 1e12
+    return Card(
+        name=name,
+        architecture=row["architecture"],
+        bytes_per_s=row["bandwidth_gb_s"] * 1e9,
+        fp32_flops=fp32,
+        tf32_flops=None,
+        tensor16_flops=row["tensor16_tflops"] * 1e12,
+        fp8_flops=None,
+        int8_flops=None,
+        fp4_flops=None,
+        memory_gb=row["memory_gb"],
+        nvlink_gb_s=None,
+        is_cpu=False,
+        notes=(row["origin"],),
+    )
 
 
 def _with_stated_bandwidth(base: Card, text: str) -> Card:

@@ -167,7 +167,7 @@ def shape_of(model: str | None, params_b: float | None = None) -> Shape:
             spec = find_model(model).spec
         except (UnknownModelError, AmbiguousModelError):
             if params_b is None:
-                raise
+                return _from_the_name(model)
         else:
             off = params_b is not None and abs(spec.params_total / 1e9 / params_b - 1)
             if not off or off <= SIZE_TOLERANCE:
@@ -180,6 +180,27 @@ def shape_of(model: str | None, params_b: float | None = None) -> Shape:
     if params_b is None:
         raise BadQuantityError(field="model", given=model, allowed="a model name or a size")
     return shape_of_size(params_b * 1e9, name=model)
+
+
+def _from_the_name(model: str) -> Shape:
+    """Dimensions that the name itself states: hidden x layers, a depth, or a size in billions.
+
+    Raises:
+        UnknownModelError: If it states none.
+    """
+    written = _written_dimensions(model)
+    if written:
+        return _shape_of_dimensions(model, *written)
+    depth = re.match(r"nanochat\s+d(\d+)", model, re.IGNORECASE)
+    if depth:  # width = 64 * depth (karpathy/nanochat)
+        return _shape_of_dimensions(model, 64 * int(depth[1]), int(depth[1]))
+    size = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)\s*[bB](?![\w])", re.sub("[-_]", " ", model))
+    if size is None:
+        raise UnknownModelError(model)
+    active = re.search(r"\b[aA](\d+(?:\.\d+)?)[bB]\b", model)
+    return shape_of_size(
+        float(size[1]) * 1e9, active=float(active[1]) * 1e9 if active else None, name=model
+    )
 
 
 def _shape_of_dimensions(name: str, hidden: int, layers: int) -> Shape:

@@ -334,6 +334,40 @@ def _figures(
     )
 
 
+def ppo_hours(
+    *,
+    gpu: str,
+    num_gpus: int,
+    tokens: float,
+    model: str | None = None,
+    params_b: float | None = None,
+) -> Interval:
+    """Hours of one PPO epoch: answers generated, scored and trained on.
+
+    Args:
+        gpu: The card.
+        num_gpus: Cards.
+        tokens: Prompt and answer tokens over all samples.
+        model: The actor, by any spelling.
+        params_b: Its size in billions, where the name is not known.
+
+    Raises:
+        BadQuantityError: If a number is not above zero.
+        UnknownModelError: If the model is not known and no size is given.
+        UnknownGpuError: If the card is not known.
+
+    Source: 10 N FLOPs a token at the share of the peak that nine DeepSpeed-Chat runs reached
+    (data/training.json, ppo).
+    """
+    require_positive("tokens", tokens)
+    require_positive("num_gpus", num_gpus)
+    row = load_data("training")["ppo"]
+    work = row["flops_per_param_and_token"] * shape_of(model, params_b).params_active * tokens
+    peak = card(gpu).tensor16_flops * num_gpus * 3600
+    hours = [work / (peak * row[share]) for share in ("share_of_peak", "high", "low")]
+    return Interval(hours[0], hours[1], hours[2], "h")
+
+
 @lru_cache(maxsize=1024)
 def cached_training_speed(job: TrainingJob) -> SpeedResult:
     """`training_speed` of a job asked before costs a look-up."""

@@ -106,9 +106,10 @@ def parts(step: Step, card: Card, shape: Shape, c: Mapping[str, float]) -> dict[
     elementwise = (
         c["elementwise"] * tokens * shape.layers * shape.hidden * width * count / bandwidth / split
     )
+    logits = c["logits"] * tokens * shape.vocab * 4.0 / bandwidth / split
     if step.compiled:
         elementwise *= c["compiled"]
-    logits = c["logits"] * tokens * shape.vocab * 4.0 / bandwidth / split
+        logits *= c["compiled"]
     found = {
         "matrices": matrices,
         "weights": weights,
