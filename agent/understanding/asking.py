@@ -22,7 +22,8 @@ def clarifying_question(out: Resolution, intent: Intent, language: Language) -> 
     if kind is None:
         return None
     text: str = load("asking")[kind][language]
-    candidates = ", ".join(name.rsplit("/", 1)[-1] for name in out.model_candidates[:6])
+    names = out.card_candidates if kind == "card" else out.model_candidates
+    candidates = ", ".join(name.rsplit("/", 1)[-1] for name in names[:6])
     return text.format(
         model=out.get("model") or "", candidates=candidates, gpu=out.get("gpu") or ""
     )
@@ -40,6 +41,8 @@ def _missing(out: Resolution, intent: Intent) -> str | None:
         return "job" if out.get("task") is None else "model"
     if intent in _SIZED and "model" in out.ambiguities and out.model_candidates:
         return "size"
+    if intent in _SIZED and out.card_candidates:
+        return "card"
     unified = out.get("gpu") == "Apple Silicon" or (out.cards and out.cards[0].spec.is_unified)
     if intent == "fit_check" and unified and not (out.get("host_ram_gb") or out.get("gpu_mem_gb")):
         return "unified_memory"

@@ -19,6 +19,7 @@ from agent.understanding.readers.counts import (
     read_loose_tokens,
     read_node_products,
     read_round_the_clock,
+    read_vgpu,
 )
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
@@ -79,7 +80,7 @@ def parse(
         base = leans_on(document, out, intent, history, corrected=corrected)
     if base is not None:
         carried = carry_over(document, board, out, base)
-        intent = _intent_of_turn(prose, out, pasted, topics, base)
+        intent = _intent_of_turn(intent, prose, base)
     _settle_task(out, intent)
     if intent == "probe_local":
         out.put("probe", True, inferred=True)
@@ -117,6 +118,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_round_the_clock(document, board)
     read_node_products(document, board)
     read_cards(document, board)
+    read_vgpu(document, board)
     read_classes(document, board)
     read_sizes(document, board)
     read_money(document, board)
@@ -140,19 +142,10 @@ def _without_settings(document: Document, board: Board) -> str:
     return blanked(document.text, quiet)
 
 
-def _intent_of_turn(
-    prose: str,
-    out: Resolution,
-    pasted: list[Pasted],
-    topics: tuple[str, ...],
-    base: Request,
-) -> Intent:
-    """Intent of a follow-up: its own frame where it has one, else that of the turn before."""
-    features = features_of(prose, out, _extra(pasted, topics))
-    if has_frame(prose):
-        return choose_intent(features)
-    if base.intent in ("out_of_scope", "invalid_input"):
-        return choose_intent(features)
+def _intent_of_turn(own: Intent, prose: str, base: Request) -> Intent:
+    """Its own where a follow-up asks something itself, else that of the turn before."""
+    if has_frame(prose) or base.intent in ("out_of_scope", "invalid_input"):
+        return own
     return "fit_check" if base.intent == "oom_diagnosis" else base.intent
 
 

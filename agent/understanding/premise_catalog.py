@@ -82,7 +82,7 @@ def _elsewhere(lookup: InstanceLookup) -> Fields:
 def same_name(scene: Scene) -> list[Fields]:
     """One family name used of two clouds where it is different hardware."""
     by_key: dict[str, list[Family]] = {}
-    for mention in scene.instances:
+    for mention in (m for m in scene.instances if m.provider):
         by_key.setdefault(mention.text.lower(), []).extend(mention.lookup.families)
     found = []
     for name, families in by_key.items():

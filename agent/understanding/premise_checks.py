@@ -339,6 +339,12 @@ def host_ram(scene: Scene) -> list[Fields]:
     return [{}] if killed and not cuda and scene.says("kill_words") else []
 
 
+def mb_for_gb(scene: Scene) -> list[Fields]:
+    """A computer's memory in megabytes where gigabytes are meant."""
+    given = scene.board.value("mb_for_gb")
+    return [{"given": given}] if given else []
+
+
 def full_on_quantized(scene: Scene) -> list[Fields]:
     """Full fine-tuning of quantised weights."""
     quantization = scene.out.get("quantization")
@@ -388,7 +394,7 @@ def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
     own = (
         card_size, nvlink, pooled_memory, bf16, fp8, flash_attention, mig, active_params,
         spot_fixed, too_little_claimed, kv_heads, four_copies, other_process, host_ram,
-        full_on_quantized,
+        full_on_quantized, mb_for_gb,
     )  # fmt: skip
     checks = {check.__name__: check for check in own}
     return checks | premise_catalog.CHECKS

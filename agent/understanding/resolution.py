@@ -22,6 +22,9 @@ class Resolution:
     spec: Any = None
     """ModelSpec of the model meant, where one is."""
     model_candidates: tuple[str, ...] = ()
+    """Rows that a family without a size may mean."""
+    card_candidates: tuple[str, ...] = ()
+    """Rows that a name of different cards may mean (RTX 6000)."""
 
     def put(
         self, slot: str, value: Any, reading: Reading | None = None, *, inferred: bool = False

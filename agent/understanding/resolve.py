@@ -15,7 +15,8 @@ from agent.understanding.text import Document
 _DIRECT = (
     "precision", "framework", "library", "optimizer", "gradient_checkpointing", "attention",
     "strategy", "storage", "os", "billing", "region", "kv_cache_dtype", "zero_stage", "offload",
-    "batch", "grad_accum", "seq_len", "input_len", "output_len", "img_size", "lora_rank", "lora_targets",
+    "batch", "grad_accum", "seq_len", "input_len", "output_len", "img_size", "lora_rank",
+    "lora_targets",
     "concurrency", "request_rate_per_s", "tp", "pp", "num_workers", "vcpu", "nodes", "epochs",
     "steps", "samples", "tokens_per_sample", "tokens", "rows", "columns", "instance_count",
     "hours", "ckpt_minutes", "mtbf_hours", "step_s", "steps_per_s", "latency_s",
@@ -38,6 +39,7 @@ def resolve(document: Document, board: Board) -> Resolution:
         out.put("nodes", most.value, most)
     _model(document, board, out)
     settle_cards(document, board, out)
+    _bare_length(board, out)
     _places(board, out)
     _prices(board, out)
     settle_job(document, board, out)
@@ -69,7 +71,7 @@ def _model(document: Document, board: Board, out: Resolution) -> None:
         out.put("params_b", size.value, size)
         out.put("active_b", board.value("active_b"), size)
     small, family = board.best("model_small"), board.best("model_family")
-    if size is not None:
+    if size is not None and not board.has("model_unlisted"):
         return
     if small is not None:
         out.put("model", small.value, small)
@@ -113,6 +115,18 @@ def _family_name(mention: Any) -> str:
     if mention.key.isascii():
         return str(mention.key)
     return next(iter(table("words", "chinese_families").values(mention.key)), str(mention.key))
+
+
+_USUAL_LENGTHS = {2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144}
+
+
+def _bare_length(board: Board, out: Resolution) -> None:
+    """A bare "32k" beside a model is its context."""
+    loose = board.of("loose_tokens")
+    has_job = out.get("params_b") is not None or out.spec is not None
+    if out.get("seq_len") is None and has_job and len(loose) == 1:
+        if loose[0].value in _USUAL_LENGTHS and out.get("samples") is None:
+            out.put("seq_len", loose[0].value, loose[0])
 
 
 def _places(board: Board, out: Resolution) -> None:

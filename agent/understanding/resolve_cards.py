@@ -24,6 +24,8 @@ def settle_cards(document: Document, board: Board, out: Resolution) -> None:
         if _is_comparison(document, cards):
             return
     spec, is_open = _card_meant(board, first)
+    if first.conflict and first.memory_gb is None:
+        out.card_candidates = (first.name, *first.also)
     out.put("gpu", first.label if first.slice_name else spec, reading)
     out.put("gpu_count", *_count(document, board, cards, out))
     memory = first.memory_gb or next(
@@ -107,10 +109,28 @@ def _count(
     return 1, reading
 
 
+_CARD_GB = (2, 192)
+
+
+def _bare_size(board: Board) -> Reading | None:
+    """The one size of a text that speaks of a model and of no other memory ("13b lora 24g")."""
+    sizes = board.of("loose_gb")
+    has_job = any(board.has(slot) for slot in ("model_match", "params_b", "model_family"))
+    other = any(
+        board.has(s) for s in ("host_ram_gb", "need_gb", "total_mem_gb", "instance", "apple")
+    )
+    if len(sizes) != 1 or not has_job or other:
+        return None
+    return sizes[0] if _CARD_GB[0] <= sizes[0].value <= _CARD_GB[1] else None
+
+
 def _cards_without_name(board: Board, out: Resolution) -> None:
     memory = board.best("gpu_mem_gb")
     if memory is not None:
         out.put("gpu_mem_gb", memory.value, memory)
+    elif (bare := _bare_size(board)) is not None:
+        memory = bare
+        out.put("gpu_mem_gb", bare.value, bare, inferred=True)
     loose, per_node, nodes = board.best("loose_count"), board.best("per_node"), board.best("nodes")
     if per_node is not None and nodes is not None:
         out.put("gpu_count", per_node.value * nodes.value, per_node)

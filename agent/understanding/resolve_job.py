@@ -32,7 +32,12 @@ def settle_job(document: Document, board: Board, out: Resolution) -> None:
     if task is not None:
         said = next((r for r in cues if r.value == task), None)
         out.put("task", task, said, inferred=said is None)
-    _assumed_method(goal, scale, out)
+    _assumed_method(goal, scale if scale or not _is_partial(scales) else "partial", out)
+
+
+def _is_partial(scales: list[str]) -> bool:
+    """Freezing and prompt tuning are neither LoRA nor full: nothing is assumed."""
+    return bool({"freeze", "ptuning"} & set(scales))
 
 
 def _scale(scales: list[str], *, four_bit: bool) -> str | None:
@@ -56,7 +61,7 @@ def _task(document: Document, board: Board, out: Resolution) -> str | None:
     if "train" in kinds:
         return "train"
     kind = getattr(out.spec, "kind", None)
-    if board.has("model_small") or (
+    if (board.has("model_small") and not board.has("model_unlisted")) or (
         kind in _TRAINED_KINDS and out.get("batch") and "infer" not in kinds
     ):
         return "train"
@@ -105,7 +110,7 @@ _SMALL_KINDS = {
 
 def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) -> None:
     """Training without a method: LoRA for language models, all weights for small networks."""
-    if out.get("task") != "train" or scale is not None:
+    if out.get("task") != "train" or scale is not None or out.get("method") == "freeze":
         return
     kind = getattr(out.spec, "kind", None)
     if goal is not None:

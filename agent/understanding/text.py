@@ -132,6 +132,9 @@ class Document:
         raw = _SURROGATES.sub("\ufffd", raw)
         excerpt, first = _excerpt(raw)
         folded, second = fold(excerpt)
+        for typo in load("folding")["typos"]:
+            if typo["from"] in folded and any(word in folded for word in typo["when"]):
+                folded = folded.replace(typo["from"], typo["to"])
         places = second
         if first is not None:
             places = first if second is None else [first[place] for place in second]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.understanding.numerals import DIGITS
 from agent.understanding.phrases import PhraseTable, table
@@ -71,6 +71,9 @@ def read_amounts(document: Document, board: Board) -> None:
         if slot is None or (slot == "need_gb" and amount.unit.endswith("ib")):
             board.add("loose_gb", amount.gb, amount.start, amount.end)
             continue
+        if slot == "host_ram_gb" and amount.unit == "mb" and amount.gb < 1:
+            board.add("mb_for_gb", round(amount.gb * 1000), amount.start, amount.end)
+            amount = replace(amount, gb=amount.gb * 1000)
         value: float | str = round(amount.gb * (1000 if slot == "model_size_mb" else 1), 6)
         if slot == "dataset":
             value = document.text[amount.start : amount.end]

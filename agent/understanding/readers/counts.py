@@ -14,7 +14,7 @@ _CARDS = re.compile(
     rf"(?<![a-z0-9.第]){_COUNT}\s?-?\s?(?:x\s?)?(?:张|块|片|个)?(?:gpus?(?![a-z])|显卡|卡(?!住|死|顿|在)|cards?(?![a-z])|张(?=[^图照网片])|块(?=[^钱]|\Z)|devices(?![a-z]))"
 )
 _SINGLE = re.compile(r"单卡|单张|单块|单gpu|(?<![a-z])single(?![a-z])|(?<![a-z])one gpu")
-_DUAL = re.compile(r"双卡|双路|(?<![a-z])dual(?![a-z])|两卡")
+_DUAL = re.compile(r"双卡|(?<![a-z])dual(?![a-z])|两卡")
 _NODES = rf"(?P<nodes>\d{{1,4}}|{HAN}{{1,3}}|(?<![a-z])(?:{_WORDS}))"
 _PER_NODE = re.compile(
     rf"{_NODES}\s?(?:个)?(?:台|机|节点|nodes?|machines?|servers?|boxes)\s?(?:的)?(?:机器|服务器)?"
@@ -68,6 +68,16 @@ def read_classes(document: Document, board: Board) -> None:
             continue
         board.add("loose_count", int(count), found.start(), found.end(), weight=2.0)
         board.add("gpu_mem_gb", float(size), found.start(), found.end())
+        document.take(found.start(), found.end())
+
+
+_VGPU = re.compile(r"vgpu[ \-_]?(?P<gb>\d{1,3})\s?gb?(?![a-z0-9])")
+
+
+def read_vgpu(document: Document, board: Board) -> None:
+    """Note "vGPU-32G": a slice of a card that is not named."""
+    for found in _VGPU.finditer(document.rest()):
+        board.add("gpu_mem_gb", float(found["gb"]), found.start(), found.end())
         document.take(found.start(), found.end())
 
 

@@ -23,6 +23,10 @@ _BUDGET = re.compile(
     r"(?:预算|budget)[^\d零一二两三四五六七八九十百千万\n]{0,10}?"
     rf"(?:(?:一个?月|每个?月|一小时|每小时|一天|每天)[^\d\n]{{0,4}})?(?P<amount>{_AMOUNT})(?!\s?(?:x|张|卡|gb?|个|b)(?![a-z]))"
 )
+_LIMIT = re.compile(
+    r"(?:一天|每天|一小时|每小时|一个?月|每个?月)[^\d\n]{0,4}(?:不超过|最多|低于|不高于)\s?"
+    rf"(?P<amount>{_AMOUNT})(?!\s?(?:x|张|卡|gb?|个|b|人|并发)(?![a-z]))"
+)
 _PER = re.compile(
     r"\s{0,2}(?:块钱?|元|钱)?\s{0,2}(?:/|per|an?|每|一个?|each)\s{0,2}"
     r"(?P<unit>hours?|hrs?|h|个?小时|时|months?|mo|个?月|days?|d|天|分钟|minutes?|min|years?|年)(?![a-z])"
@@ -46,7 +50,7 @@ class _Rate(NamedTuple):
 def read_money(document: Document, board: Board) -> None:
     """Note budgets, prices and discounts."""
     text = document.text
-    for found in _BUDGET.finditer(text):
+    for found in (*_BUDGET.finditer(text), *_LIMIT.finditer(text)):
         currency = None if text.isascii() else "CNY"
         before = text[max(0, found.start() - 4) : found.start("amount")]
         _note(document, board, "budget", found, currency, before)

@@ -46,8 +46,9 @@ class Card:
         words = [
             w for w in self.name.split() if w not in _NOT_IN_LABELS and not w.startswith("SXM")
         ]
-        kind = "MIG " if self.slice_name[0].isdigit() else ""
-        return f"{' '.join(words)} {kind}{self.slice_name}"
+        if not self.slice_name[0].isdigit():  # a vGPU profile carries its card's name
+            return self.slice_name
+        return f"{' '.join(words)} MIG {self.slice_name}"
 
 
 def read_models(document: Document, board: Board) -> None:
@@ -61,7 +62,15 @@ def read_models(document: Document, board: Board) -> None:
         if mention.match.quantization:
             board.add("quantization_named", mention.match.quantization, mention.start, mention.end)
         document.take(mention.start, mention.end)
+    for hit in table("words", "unlisted_models").find(document.text):
+        if document.is_free(hit.start, hit.end):
+            written = document.span(hit.start, hit.end).text
+            board.add("model_small", written, hit.start, hit.end, weight=2.0)
+            board.add("model_unlisted", True, hit.start, hit.end)
+    unlisted = [(reading.start, reading.end) for reading in board.of("model_unlisted")]
     for family in scan_families(document.text):
+        if any(low <= family.start < high for low, high in unlisted):
+            continue
         if document.is_free(family.start, family.end):
             board.add("model_family", family, family.start, family.end)
             document.take(family.start, family.end)
@@ -76,7 +85,7 @@ def read_cards(document: Document, board: Board) -> None:
 
     text = document.text
     cards = [
-        _card(mention)
+        _card(text, mention)
         for mention in scan_gpus(text)
         if document.is_free(mention.start, mention.end)
     ]
@@ -90,20 +99,30 @@ def read_cards(document: Document, board: Board) -> None:
         document.take(card.start, card.end)
 
 
+def _plural_count(text: str, mention: GpuMention) -> int | None:
+    """Number in front of a plural: "100 H100s"."""
+    if not text.startswith("s", mention.end):
+        return None
+    found = re.search(
+        r"(?<![\d.a-z\-])(\d{1,5})\s\Z", text[max(0, mention.start - 7) : mention.start]
+    )
+    return int(found[1]) if found is not None else None
+
+
 def _is_sum(card: Card) -> bool:
     """Whether the size behind several cards is that of all of them ("8xA100, 300GB")."""
     label = card.spec.memory_label_gb or 0
     return bool(card.conflict and (card.count or 1) > 1 and (card.memory_gb or 0) > 2 * label)
 
 
-def _card(mention: GpuMention) -> Card:
+def _card(text: str, mention: GpuMention) -> Card:
     match = mention.match
     memory = match.slice_memory_gb or match.given_memory_gb
     spec = _without_size(mention) if match.conflict and match.given_memory_gb else match.spec
     return Card(
         name=spec.name,
         spec=spec,
-        count=mention.count,
+        count=mention.count or _plural_count(text, mention),
         memory_gb=memory,
         conflict=match.conflict,
         also=() if match.given_memory_gb else tuple(other.name for other in match.also),

@@ -30,7 +30,7 @@ _LINK = (
 )
 _TAIL = r"\s{0,2}(?:-|~|多|来|个|左右|full|的)?\s{0,2}"
 _EXPLICIT = re.compile(r"[=:]\s{0,3}-?[\d零一二两三四五六七八九十百千半]")
-_NUMBER_BEFORE = re.compile(r"\d\s?[kwm]?\s?\Z")
+_NUMBER_BEFORE = re.compile(r"\d\s?[kwm]?\s?[个条张]?\s?\Z")
 
 
 @dataclass(frozen=True, slots=True)

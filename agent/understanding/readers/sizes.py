@@ -11,10 +11,11 @@ from agent.understanding.text import Document
 _SIZE = re.compile(
     rf"(?<![a-z0-9.\-])(?P<low>-?{DIGITS})\s?-\s?(?P<high>{DIGITS})\s?b(?![a-z0-9])"  # 33-34b
     rf"|(?<![a-z0-9.])(?P<experts>\d{{1,3}})\s?x\s?(?P<each>{DIGITS})\s?b(?![a-z0-9])"
-    rf"|(?<![a-z0-9.])(?P<total>{DIGITS})\s?b-?\s?a(?P<active>{DIGITS})b?(?![a-z0-9])"
+    rf"|(?<![a-z0-9.])(?P<total>{DIGITS})b-?a(?P<active>{DIGITS})b(?![a-z0-9])"  # 30B-A3B
+    rf"|(?<![a-z0-9.])(?P<total2>{DIGITS})ba(?P<active2>\d{{1,2}})(?![a-z0-9])"  # 30BA3
     rf"|(?<![a-z0-9.\-])(?P<number>-?{DIGITS})\s?-?\s?(?P<unit>b|bn|billion)(?![a-z0-9/])"
     rf"|(?<![a-z0-9.])(?P<han>{DIGITS}|{HAN}{{1,9}})\s?(?P<yi>百亿|千亿|万亿|亿)(?:的)?(?:参数|模型|规模|大模型|参)?"
-    rf"|(?<![a-z0-9.])(?P<other>{DIGITS})\s?(?P<scale>[mt]|million|trillion)\s?(?=的?(?:参数|规模|个参数|模型|大模型|param|parameter|model))"
+    rf"|(?<![a-z0-9.])(?P<other>{DIGITS})\s?(?P<scale>[mt]|million|trillion)\s?(?=的?(?:参数|规模|个参数|模型|大模型|param|parameter|model|gpt|bert|vit|llm))"
 )
 _EXPERT_SHARE = 0.835
 """Of k experts times their nominal size, what is left when the shared layers are counted once
@@ -45,6 +46,8 @@ def _billions(found: re.Match[str]) -> tuple[float, float | None] | None:
         return round(int(group["experts"]) * _number(group["each"]) * _EXPERT_SHARE, 3), None
     if group["total"]:
         return _number(group["total"]), _number(group["active"])
+    if group["total2"]:
+        return _number(group["total2"]), _number(group["active2"])
     if group["number"]:
         return _number(group["number"]), None
     if group["han"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from agent.understanding.data import load
@@ -22,6 +23,12 @@ _PLAIN = (
     "kv_cache_dtype",
 )
 """Slots whose phrases can be taken as they stand."""
+
+
+_BARE_FULL = re.compile(
+    r"(?<![a-z\-])full(?=\s*(?:[?!,。;)]|\Z|(?:zero|deepspeed|fsdp|ft|tuning|sft|param)))"
+)
+"""A bare "full" at the end of a clause or before a training word: full fine-tuning."""
 
 
 def words(name: str) -> PhraseTable:
@@ -86,6 +93,8 @@ def _read_precision(text: str, board: Board) -> None:
 def _read_methods(text: str, board: Board) -> None:
     for hit in words("method_scale").find(text):
         board.add("method_scale", hit.value, hit.start, hit.end)
+    for bare in _BARE_FULL.finditer(text):
+        board.add("method_scale", "full", bare.start(), bare.end())
     for hit in words("method_goal").find(text):
         board.add("method_goal", hit.value, hit.start, hit.end)
     for hit in words("task").find(text):
