@@ -74,11 +74,6 @@ class Work:
             return self.samples * self.tokens_per_sample * self.epochs
         return None
 
-    @property
-    def total_samples(self) -> float | None:
-        """Samples over all epochs, where they were given."""
-        return None if self.samples is None else self.samples * self.epochs
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:

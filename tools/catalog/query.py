@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tools.catalog.loader import catalog
@@ -161,11 +161,3 @@ def has_nvlink(offer: InstanceOffer) -> bool | None:
         return offer.nvlink
     card = gpu_of(offer)
     return False if card is not None and card.nvlink is False else None
-
-
-def smallest(
-    offers: Iterable[InstanceOffer], *, keep: Callable[[InstanceOffer], bool] | None = None
-) -> InstanceOffer | None:
-    """The smallest offer by cards, vCPUs and memory; None when there is none."""
-    kept = [o for o in offers if keep is None or keep(o)]
-    return min(kept, key=size_order, default=None)

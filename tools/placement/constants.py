@@ -51,12 +51,6 @@ def value(name: str) -> float:
     return float(constant(name).value)
 
 
-def bounds(name: str) -> tuple[float, float]:
-    """Lowest and highest value of a constant."""
-    row = _profiles()["constants"][name]
-    return float(row["low"]), float(row["high"])
-
-
 @cache
 def known_work() -> tuple[Work, ...]:
     """Jobs that are known by name."""

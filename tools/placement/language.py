@@ -43,7 +43,8 @@ _FLOPS_PER_PARAM = {"full": 6, "lora": 4, "qlora": 4}
 _BYTES_PER_PARAM = {"full": 16, "lora": 3, "qlora": 1}
 """Weights, gradients and states where the calculator does not know the architecture."""
 _ACTIVATION_BYTES = 4 * GIB
-_PRICE_ONLY = {"no_price", "no_dated_price", "not_in_region", "speed", "price"}
+_PRICE_ONLY = {"no_price", "no_dated_price", "not_in_region", "speed"}
+"""Reasons that do not speak against a single machine."""
 
 
 def place_serving(task: Task, model: ModelSpec) -> Placement:
@@ -250,11 +251,7 @@ def _gpu_training(
 def _gpu_kind(found: Recommendation) -> Kind:
     """Place by the best offer; where no single machine holds the job, a managed platform."""
     if not found.offers:
-        only_price = any(
-            {m.code for m in miss.misses}
-            <= {"no_price", "no_dated_price", "speed", "not_in_region"}
-            for miss in found.near_misses
-        )
+        only_price = any({m.code for m in miss.misses} <= _PRICE_ONLY for miss in found.near_misses)
         return "one_gpu" if only_price else "managed"
     best = found.offers[0]
     if best.offer.is_slice:

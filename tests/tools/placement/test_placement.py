@@ -181,6 +181,51 @@ def test_full_training_of_a_large_model_needs_several_gpus() -> None:
     assert number(found, "gpus") > 1
 
 
+def test_a_limit_on_the_answer_sets_the_speed_of_a_stream() -> None:
+    model = find_model("Qwen2.5-1.5B").spec
+    task = Task(action="infer", model=model, prompt_len=100, output_len=300, latency_s=10)
+    found = place(task)
+    assert number(found, "wanted_tokens_per_s") == 30
+    if found.kind == "cpu":
+        assert number(found, "cpu_tokens_per_s") >= 30
+
+
+def test_training_of_an_encoder_is_placed_though_it_is_no_language_model() -> None:
+    found = place(Task(action="train", model=find_model("bert-base").spec, tokens=1e9))
+    assert found.needs_gpu
+    assert found.gpu is not None
+
+
+def test_samples_count_as_tokens_and_a_short_job_stays_on_a_cpu() -> None:
+    model = find_model("Qwen2.5-0.5B").spec
+    tiny = place(Task(action="train", model=model, method="lora", samples=200, seq_len=128))
+    # 4 * 0.494e9 * 200 * 128 FLOP at 64 * 15 GFLOP/s: under a minute
+    assert number(tiny, "cpu_hours") < 0.05
+    assert tiny.kind == "cpu"
+
+
+def test_a_cloud_without_dated_prices_still_gets_its_place() -> None:
+    model = find_model("Qwen2.5-7B").spec
+    found = place(Task(action="infer", model=model, provider="tencent", weight_format="bf16"))
+    assert found.kind != "managed"
+    assert found.recommendation is not None
+    assert found.recommendation.offers == ()
+
+
+def test_a_machine_that_is_there_already_is_judged_as_it_is() -> None:
+    task = Task(action="infer", params=3e8, requests_per_s=0.05, vcpu_count=8, latency_s=5)
+    found = place(task)
+    assert found.kind == "cpu"
+    assert number(found, "cpu_request_seconds") == pytest.approx(3e8 * 256 / (8 * 15e9))
+
+
+def test_a_deadline_moves_a_small_network_to_a_gpu() -> None:
+    relaxed = place(Task(action="train", work="cifar10", epochs=1))
+    hurried = place(Task(action="train", work="cifar10", epochs=1, deadline_hours=0.02))
+    assert relaxed.kind == "cpu"
+    assert hurried.needs_gpu
+
+
 def test_preprocessing_is_bound_by_cores_and_memory() -> None:
     images = place(Task(action="preprocess", samples=1_281_167, vcpu_count=16))
     assert images.kind == "cpu"
