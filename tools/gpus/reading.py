@@ -24,7 +24,8 @@ _TAIL_SIZE = re.compile(_GAP + r"[,(]?(?:各|每张|每卡|each )?[(]?" + _SIZE 
 _TAIL_TOTAL = re.compile(
     r" ?[(,] ?(?P<total>\d{1,3}(?:\.\d+)?) ?(?P<unit>gib|mib)? ?(?:torch )?total[^)]{0,20}\)?"
 )
-_TAIL_TOTAL_MIB = re.compile(r" ?[(,]? ?(?P<mib>\d{4,6}) ?mib\b\)?")
+_TAIL_TOTAL_MIB = re.compile(r" ?[(,|]? ?(?:\d{1,6} ?mib ?/ ?)?(?P<mib>\d{4,6}) ?mib\b\)?")
+"""`23028MiB`, or the second figure of `21340MiB / 23028MiB`."""
 _TAIL_MIG = re.compile(r"[ \-_(]{0,2}(?:mig[ \-_]?)?(?P<mig>(\d)g\.(\d{1,3})gb)(?:\+me)?\)?")
 _TAIL_VGPU = re.compile(r"-(?P<vgpu>(\d{1,3})[qcba])(?![a-z0-9])")
 _TAIL_CORES = re.compile(r"[ \-]?\d{1,3}[ \-]?core(?![a-z])")

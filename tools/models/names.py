@@ -39,6 +39,8 @@ PRECISIONS = frozenset({"fp16", "bf16", "fp32"})
 """Weight formats that are no quantization: in a row's own name they say nothing new."""
 _TUNED_KINDS = frozenset({"decoder-lm", "moe-lm", "vlm"})
 """Kinds whose names carry role words; `base` is a size in whisper-base and t5-base."""
+_MAKERS = ("hf-", "huggingface-", "meta-", "google-", "openai-", "microsoft-")
+"""Makers written in front without a slash (`HF BERT`); tried last."""
 _MAX_NAME = 300
 """Characters of a name that are looked at; longer text is no name."""
 
@@ -208,7 +210,11 @@ def _forms(name: str) -> list[str]:
     """The name, the part after its first slash, its last path component."""
     pieces = re.split(r"[/\\]", name.rstrip("/\\"))
     written = [name, "/".join(pieces[1:]), pieces[-1]]
-    return list(dict.fromkeys(form for text in written if (form := dashed(text))))
+    forms = [form for text in written if (form := dashed(text))]
+    forms += [
+        form.removeprefix(word) for form in forms for word in _MAKERS if form.startswith(word)
+    ]
+    return list(dict.fromkeys(form for form in forms if form))
 
 
 def weight_format(text: str) -> str | None:

@@ -131,6 +131,22 @@ def test_the_total_of_a_log_wins() -> None:
     assert match.usable_bytes == int(14.74 * 1024 + 0.5) * MIB
 
 
+@pytest.mark.parametrize("written", ["A10 23028MiB", "A10 21340MiB / 23028MiB", "A10 (23028 MiB)"])
+def test_the_total_of_a_pasted_line_is_the_second_figure(written: str) -> None:
+    match = find_gpu(written)
+    assert match.total_mib == 23028
+    assert match.usable_bytes == 23028 * MIB
+
+
+def test_a_mig_profile_that_no_card_has_is_no_card() -> None:
+    with pytest.raises(UnknownGpuError):
+        find_gpu("MIG 9g.99gb")
+
+
+def test_a_jetson_keeps_its_row_whatever_size_is_written() -> None:
+    assert find_gpu("Jetson AGX Orin 32GB").spec.name == "Jetson AGX Orin 32GB"
+
+
 def test_apple_memory_is_a_purchase_option() -> None:
     assert find_gpu("M2 Max").usable_bytes is None
     assert find_gpu("Mac M2 24G").usable_bytes == 16 * 1024 * MIB

@@ -128,6 +128,23 @@ def test_memory_of_the_card_is_told_from_other_sizes(text: str, size: float | No
     assert mention.match.given_memory_gb == size
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("用2080跑", True),
+        ("on a 2080 with 32GB RAM", True),
+        ("2080能跑吗", True),
+        ("value 2080 here", False),
+        ("2080x1440", False),
+        ("我的1080显卡", True),
+        ("第 1080 步", False),
+        ("4090?", True),
+    ],
+)
+def test_a_bare_number_is_a_card_only_in_its_place(text: str, found: bool) -> None:
+    assert bool(_found(text)) is found
+
+
 def test_an_ambiguous_name_carries_its_question() -> None:
     (mention,) = scan_gpus("RTX 6000 能跑吗")
     assert "several cards" in (mention.match.conflict or "")

@@ -97,6 +97,18 @@ def test_a_part_of_a_split_file_counts_the_whole_model(tmp_path: Path) -> None:
     assert "split" in (spec.note or "")
 
 
+def test_a_gguf_mixture_has_experts_and_a_type_by_its_tensors(tmp_path: Path) -> None:
+    metadata = {key: value for key, value in METADATA.items() if key != "general.file_type"}
+    metadata |= {"llama.expert_count": 8, "llama.expert_used_count": 2}
+    file = tmp_path / "moe.gguf"
+    file.write_bytes(_gguf(metadata, _tensors(), kind=8))
+    spec = model_from_gguf(file)
+    assert spec.kind == "moe-lm"
+    assert spec.moe is not None
+    assert (spec.moe.num_experts, spec.moe.experts_per_token) == (8, 2)
+    assert spec.dtype == "q8_0"
+
+
 @pytest.mark.parametrize(
     ("content", "word"),
     [
@@ -188,6 +200,23 @@ def test_safetensors_shapes_give_a_decoder(tmp_path: Path) -> None:
     assert spec.tie_word_embeddings is True
     assert spec.dtype == "bfloat16"
     assert "assumed" in (spec.note or "")
+
+
+def test_experts_are_counted_by_their_names(tmp_path: Path) -> None:
+    tensors = {name: shape for name, shape in _hub_tensors().items() if ".mlp." not in name}
+    for layer in range(LAYERS):
+        for expert in range(4):
+            at = f"model.layers.{layer}.mlp.experts.{expert}"
+            tensors |= {
+                f"{at}.gate_proj.weight": (FFN, HIDDEN), f"{at}.up_proj.weight": (FFN, HIDDEN),
+                f"{at}.down_proj.weight": (HIDDEN, FFN),
+            }  # fmt: skip
+    file = tmp_path / "moe.safetensors"
+    file.write_bytes(_safetensors(tensors))
+    spec = model_from_safetensors(file)
+    assert spec.moe is not None
+    assert spec.moe.num_experts == 4
+    assert "assumed" in (spec.moe.note or "")
 
 
 def test_a_folder_with_a_config_uses_both(tmp_path: Path) -> None:

@@ -126,6 +126,49 @@ def test_layer_types_give_the_sliding_layers_and_the_note_names_the_quantization
     assert "mxfp4" in (spec.note or "")
 
 
+@pytest.mark.parametrize(
+    ("changes", "sliding", "full"),
+    [
+        ({"model_type": "mistral", "sliding_window": 4096}, 28, 0),
+        ({"model_type": "gemma2", "sliding_window": 4096}, 14, 14),
+        ({"use_sliding_window": True, "max_window_layers": 20}, 8, 20),
+        ({"model_type": "gemma3_text", "sliding_window": 512, "sliding_window_pattern": 4}, 21, 7),
+    ],
+    ids=["every layer", "every second", "after n layers", "pattern"],
+)
+def test_sliding_layers_by_architecture(changes: dict[str, Any], sliding: int, full: int) -> None:
+    spec = model_from_hf_config({**QWEN2_5_7B, **changes})
+    assert spec.sliding is not None
+    assert (spec.sliding.sliding_layers, spec.sliding.full_layers) == (sliding, full)
+
+
+def test_layers_that_are_dense_in_a_mixture_are_counted_so() -> None:
+    sparse = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 1024}
+    every_second = {**QWEN2_5_7B, **sparse, "model_type": "qwen2_moe", "decoder_sparse_step": 2}
+    assert model_from_hf_config(every_second).moe is not None
+    moe = model_from_hf_config(every_second).moe
+    assert moe is not None
+    assert moe.num_moe_layers == 14
+    listed = model_from_hf_config({**QWEN2_5_7B, **sparse, "mlp_only_layers": [0, 1, 2]}).moe
+    assert listed is not None
+    assert listed.num_moe_layers == 25
+    as_list = model_from_hf_config({**QWEN2_5_7B, **sparse, "moe_layer_freq": [0, 1] * 14}).moe
+    assert as_list is not None
+    assert as_list.num_moe_layers == 14
+
+
+@pytest.mark.parametrize(
+    ("config", "word"),
+    [
+        ({**QWEN2_5_7B, "kv_lora_rank": 512}, "qk_rope_head_dim"),
+        ({**QWEN2_5_7B, "model_type": "qwen3_next"}, "linear_num_key_heads"),
+    ],
+)
+def test_half_described_attention_names_what_is_missing(config: dict[str, Any], word: str) -> None:
+    with pytest.raises(UnsupportedError, match=word):
+        model_from_hf_config(config)
+
+
 def test_a_window_that_is_switched_off_is_no_window() -> None:
     assert model_from_hf_config(QWEN2_5_7B).sliding is None
 

@@ -37,6 +37,8 @@ from tools.models.names import split_weight_format, vocabulary
         ("GPT-2 124M", "openai-community/gpt2"),
         ("ResNet-50 v1.5", "timm/resnet50"),
         ("Yi-34B-200K", "01-ai/Yi-34B"),
+        ("HF BERT", "google-bert/bert-base-uncased"),
+        ("r1 蒸馏 32b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B"),
     ],
 )
 def test_a_spelling_finds_its_row(written: str, row: str) -> None:
@@ -72,6 +74,10 @@ def test_every_alias_of_every_row_finds_its_row() -> None:
         ("Yi-34B-Chat-8bits", "int8"),
         ("Qwen3.8-27B NVFP4", "nvfp4"),
         ("Llama 3.1 70b Q4", "q4"),
+        ("Qwen2.5-7B-Instruct-Q4_K_M-GGUF", "q4_k_m"),
+        ("Llama-2-13B-GPTQ-4bits", "gptq-int4"),
+        ("Llama-2-13B-AWQ-4bits", "awq"),
+        ("Llama-2-13B-fp16-GGUF", "gguf"),
         ("Qwen2.5-7B", None),
     ],
 )

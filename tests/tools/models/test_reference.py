@@ -57,6 +57,13 @@ def test_more_parameters_never_give_a_smaller_body(size: float, factor: float) -
     assert (large.hidden_size or 0) >= (small.hidden_size or 0)
 
 
+def test_a_mixture_with_very_few_active_parameters_is_thin() -> None:
+    spec = reference_model(8, active_b=0.1)
+    assert spec.params_active is not None
+    assert spec.params_active < 0.4e9
+    assert spec.params_total == pytest.approx(8e9, rel=0.02)
+
+
 @pytest.mark.parametrize("size", [0, -7, math.inf, math.nan, 1e9])
 def test_impossible_sizes_name_what_is_allowed(size: float) -> None:
     with pytest.raises(BadQuantityError) as caught:
