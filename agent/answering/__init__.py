@@ -14,7 +14,7 @@ _MODULES: dict[Intent, str] = {
     "catalog_lookup": "catalog",
     "concept": "concept",
     "cost_estimate": "cost",
-    "ecs_vs_gpu": "concept",
+    "ecs_vs_gpu": "cpu_or_gpu",
     "fit_check": "fit",
     "gpu_compare": "compare",
     "invalid_input": "outside",

@@ -190,8 +190,7 @@ def _tell_carriers(draft: Draft, gpu: str, report: InstancesReport) -> None:
         + draft.phrase("machines.in_brackets", text=joined(draft, sorted(cards)))
         for (provider, family), cards in families.items()
     ]
-    joined = (", " if draft.language == "en" else "、").join(named[:8])
-    draft.say("catalog.carriers", gpu=gpu, families=joined, importance=HEAD)
+    draft.say("catalog.carriers", gpu=gpu, families=joined(draft, named[:8]), importance=HEAD)
     priced = sorted(
         (row for row in report.instances if row.price is not None),
         key=lambda row: (row.gpu_share != 1, row.price.amount if row.price else 0),

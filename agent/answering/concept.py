@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from agent.answering import cpu_or_gpu
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.estimates import joined
 from agent.answering.host import compose_host
@@ -40,6 +41,8 @@ def compose(request: Request, context: Context) -> Plan:
     is_mac = (slots.gpu or "").casefold().startswith("apple")
     if is_mac and slots.task != "train" and slots.model is None:
         return (yield from compose_host(draft, example_b=slots.params_b or _MAC_EXAMPLE_B))
+    if {"classic_ml", "cpu_vs_gpu"} & set(request.topics) and (slots.model or slots.model_size_mb):
+        return (yield from cpu_or_gpu.compose(request, context))
     names = slots.gpus or ((slots.gpu,) if slots.gpu and slots.gpu != "none" else ())
     calls = [Call("find_gpu", {"name": name}) for name in dict.fromkeys(names)]
     if slots.instance:

@@ -75,6 +75,8 @@ def duration(hours: float, language: Language) -> str:
     >>> duration(0.5, "zh"), duration(3.25, "en"), duration(100, "en")
     ('30 分钟', '3.3 hours', '100 hours (4.2 days)')
     """
+    if hours < 1 / 60:
+        return f"{format_significant(hours * 3600, 2)} {'秒' if language == 'zh' else 'seconds'}"
     if hours < 1:
         return f"{format_significant(hours * 60, 2)} {'分钟' if language == 'zh' else 'minutes'}"
     if hours < 48:

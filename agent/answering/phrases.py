@@ -22,8 +22,7 @@ def _sentences(family: str) -> Mapping[str, Mapping[Language, str]]:
     text = files("agent.answering").joinpath("texts", f"{family}.toml").read_text("utf-8")
     loaded: dict[str, dict[Language, str]] = tomllib.loads(text)
     return {
-        name: {"zh": full_width(entry["zh"].strip()), "en": entry["en"].strip()}
-        for name, entry in loaded.items()
+        name: {"zh": full_width(entry["zh"]), "en": entry["en"]} for name, entry in loaded.items()
     }
 
 
@@ -33,9 +32,9 @@ def full_width(text: str) -> str:
     >>> full_width("够,余量 {x}(很小):可以?")
     '够，余量 {x}（很小）：可以？'
     """
+    text = _PARENTHESES.sub("（\\1）", text)
     text = _AFTER.sub(lambda found: _FULL_WIDTH[found[0]], text)
-    text = _BEFORE.sub(lambda found: _FULL_WIDTH[found[0]], text)
-    return _PARENTHESES.sub("（\\1）", text)
+    return _BEFORE.sub(lambda found: _FULL_WIDTH[found[0]], text)
 
 
 def phrase(key: str, language: Language, /, **values: object) -> str:

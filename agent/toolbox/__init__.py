@@ -21,6 +21,7 @@ _BUILDERS = (
     "speed:build_network",
     "speed:build_loading",
     "speed:build_spot",
+    "placement:build",
     "local:build",
     "guidance:build",
 )

@@ -254,7 +254,11 @@ def _report(
     is_training = arguments.task == "train"
     usable = card.usable_bytes if card is not None else None
     figures = [figure_out(figure) for figure in estimate.figures()]
-    bounds = {"process_low": estimate.low_bytes, "process_high": estimate.high_bytes}
+    bounds = {
+        "weights_resident": estimate.weights_bytes,
+        "process_low": estimate.low_bytes,
+        "process_high": estimate.high_bytes,
+    }
     figures += [
         FigureOut(name=name, value=size, unit="B", formula="process bounds")
         for name, size in bounds.items()

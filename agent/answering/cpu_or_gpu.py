@@ -1,0 +1,189 @@
+"""ecs_vs_gpu: a GPU, or a CPU server, decided by computing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from agent.answer import Verdict
+from agent.answering import estimates as told
+from agent.answering.catalog import entry_types
+from agent.answering.draft import BODY, DETAIL, HEAD, Draft
+from agent.answering.machines import instance_line, short_line
+from agent.answering.numbers import duration, gib, quoted
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.renting import default_provider
+from agent.answering.sources import guidance_call, passages_in, say_cited
+from agent.request import Request
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.placement import OptionOut, PlacementReport
+from tools.units import bytes_from_gb, format_significant
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(t|g|m)b?", re.IGNORECASE)
+_IN_GB = {"t": 1000.0, "g": 1.0, "m": 0.001}
+_MUCH_RAM_GB = 4.0
+"""Host memory from which a need is worth telling, GB."""
+_GPU_MEMORY_GB = 80.0
+"""Memory of the largest common card, GB."""
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """The place, the reasons with their figures, a machine of either kind."""
+    draft = Draft(request)
+    slots = request.slots
+    first = [guidance_call(request, k=2)]
+    arguments = _arguments(request)
+    if arguments is not None:
+        first.append(Call("placement", arguments))
+    if slots.instance:
+        first.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider}))
+    results = yield tuple(first)
+    draft.use(*results)
+    report = next((r.report for r in results if isinstance(r.report, PlacementReport)), None)
+    verdict: Verdict = "depends"
+    for result in results:
+        if isinstance(result.report, InstancesReport):
+            _say_instance(draft, result.report)
+    if report is not None:
+        verdict = _tell(draft, report)
+    else:
+        draft.say("placement.general", importance=HEAD)
+        yield from entry_types(draft, default_provider(draft))
+    say_cited(draft, passages_in(results)[:2])
+    return draft.finish(verdict)
+
+
+def _arguments(request: Request) -> dict[str, Any] | None:
+    """Arguments of placement for what was said; None when nothing says what is run."""
+    slots = request.slots
+    said: dict[str, Any] = {
+        "action": "train" if slots.task == "train" else "infer",
+        "model": slots.model,
+        "params_b": slots.params_b,
+        "model_mb": slots.model_size_mb,
+        "rows": slots.rows,
+        "columns": slots.columns,
+        "rounds": slots.steps,
+        "data_gb": data_gb(slots.dataset),
+        "samples": slots.samples,
+        "epochs": slots.epochs,
+        "requests_per_s": slots.request_rate_per_s,
+        "concurrency": slots.concurrency,
+        "latency_s": slots.latency_s,
+        "vcpu": slots.vcpu,
+        "host_ram_gb": slots.host_ram_gb,
+        "provider": slots.provider or (None if slots.providers else "alibaba"),
+    }
+    if slots.model is None and slots.params_b is None and slots.model_size_mb is None:
+        return None
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def data_gb(written: str | None) -> float | None:
+    """Size of a data set written with its unit, GB.
+
+    >>> data_gb("50GB csv"), data_gb("MNIST")
+    (50.0, None)
+    """
+    found = _SIZE.search(written or "")
+    return float(found[1]) * _IN_GB[found[2].lower()] if found else None
+
+
+def _work(draft: Draft) -> str:
+    slots = draft.request.slots
+    if slots.model is not None:
+        return quoted(slots.model)
+    if slots.model_size_mb is not None:
+        draft.figure("model_file", slots.model_size_mb, "MB", sources=("user:model_size_mb",))
+        return draft.phrase("placement.model_file", mb=f"{slots.model_size_mb:g}")
+    return draft.phrase("placement.this_work")
+
+
+def _tell(draft: Draft, report: PlacementReport) -> Verdict:
+    is_table = report.reason("faster_on_gpu") is not None
+    key = {"cpu": "cpu", "managed": "managed"}.get(report.kind, "gpu")
+    if key == "gpu" and is_table:
+        key = "gpu_optional"
+    draft.say(f"placement.{key}", work=_work(draft), importance=HEAD)
+    for reason in report.reasons:
+        _reason(draft, reason.code, reason.values, reason.detail)
+    size_gb = data_gb(draft.request.slots.dataset)
+    if size_gb is not None:
+        draft.figure("data", size_gb, "GB", sources=("user:dataset",))
+        if bytes_from_gb(size_gb) > bytes_from_gb(_GPU_MEMORY_GB) / 2:
+            draft.say("placement.data_over_gpu")
+    if report.kind == "cpu" and draft.request.slots.task != "train":
+        draft.say("placement.latency")
+    _machine(draft, "placement.cpu_machine", report.cpu, importance=BODY)
+    if report.kind != "cpu":
+        _machine(draft, "placement.gpu_machine", report.gpu, importance=BODY)
+    items = [
+        f"{m.name}（{m.what_zh}）" if draft.language == "zh" else f"{m.name} ({m.what_en})"
+        for m in report.managed[:2]
+    ]
+    if items:
+        draft.say("placement.managed_too", items=told.joined(draft, items), importance=DETAIL)
+    draft.assume(report.assumptions)
+    return "fits" if report.kind == "cpu" else "depends"
+
+
+def _reason(draft: Draft, code: str, values: dict[str, float], detail: str | None) -> None:
+    """One reason, worded with its figures."""
+    if code in ("short_on_cpu", "long_on_cpu"):
+        hours = values.get("cpu_hours") or values.get("cpu_seconds", 0) / 3600
+        draft.say(f"placement.{code}", time=duration(hours, draft.language))
+    elif code == "faster_on_gpu":
+        time = duration(values["gpu_seconds"] / 3600, draft.language)
+        times = format_significant(values["speed_up"], 2)
+        draft.say("placement.faster_on_gpu", time=time, times=times)
+    elif code == "cheaper_on_cpu" and "gpu_price" in values:
+        draft.say("placement.cheaper_on_cpu", cpu=f"{values['cpu_price']:.2f}",
+                  gpu=f"{values['gpu_price']:.2f}")  # fmt: skip
+    elif code == "cheaper_on_gpu" and "gpu_job_cost" in values:
+        draft.say("placement.cheaper_on_gpu", cpu=f"{values['cpu_job_cost']:.2f}",
+                  gpu=f"{values['gpu_job_cost']:.2f}")  # fmt: skip
+    elif code == "cpu_carries_the_load" and "cpu_requests_per_s" in values:
+        seconds = values.get("cpu_request_seconds", 0)
+        latency = (
+            f"{seconds * 1000:.0f} ms" if draft.language == "en" else f"{seconds * 1000:.0f} 毫秒"
+        )
+        draft.say("placement.cpu_carries_the_load", latency=latency,
+                  rate=format_significant(values["cpu_requests_per_s"], 2))  # fmt: skip
+    elif code == "host_memory" and values.get("host_memory", 0) >= bytes_from_gb(_MUCH_RAM_GB):
+        draft.say("placement.host_memory", ram=gb_text(values["host_memory"]))
+    elif code == "library_without_gpu_code":
+        draft.say("placement.library_without_gpu_code", detail=quoted(detail or ""))
+    elif code == "gpu_memory" and "process" in values:
+        draft.say("placement.gpu_memory", need=gib(values["process"]))
+    elif code == "several_for_memory":
+        draft.say("placement.several")
+
+
+def gb_text(size_bytes: float) -> str:
+    """Host memory as it is sold, in GB."""
+    return f"{size_bytes / 1e9:,.0f} GB"
+
+
+def _machine(draft: Draft, key: str, option: OptionOut | None, *, importance: int) -> None:
+    if option is None or option.instance is None:
+        return
+    line = (
+        instance_line(draft, option.instance, with_provider=True)
+        if option.instance.category == "cpu"
+        else short_line(draft, option.instance)
+    )
+    draft.say(key, line=line, importance=importance)
+    draft.offer([option.instance.as_offer()])
+
+
+def _say_instance(draft: Draft, report: InstancesReport) -> None:
+    """A CPU type that was named for a job."""
+    from agent.answering.machines import family_line
+
+    if report.instances and report.instances[0].category == "cpu":
+        line = instance_line(draft, report.instances[0], with_provider=True)
+    elif report.families and not report.families[0].has_gpu:
+        line = family_line(draft, report.families[0])
+    else:
+        return
+    draft.say("placement.no_gpu_type", line=line, importance=HEAD)
