@@ -11,7 +11,7 @@ import pytest
 from tests.helpers import ROOT
 from tests.tools.probe.machines import Machine, output
 from tools.probe import Device, Finding, GpuProcess, MachineReport, parse_pasted, probe
-from tools.probe.doctor import TorchBuild, findings_of
+from tools.probe.doctor import TorchBuild, findings_of, installed_torch
 from tools.probe.nvidia_text import QUERY_FIELDS, parse_csv
 from tools.probe.report import Host
 from tools.probe.surroundings import Surroundings
@@ -164,3 +164,35 @@ def test_every_template_has_both_languages_and_a_severity() -> None:
         assert not template["zh"].isascii(), code
         for part in ("{index}", "{used}", "{card}"):
             assert (part in template["en"]) == (part in template["zh"]), code
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda", "is_cpu"),
+    [
+        ("2.6.0+cu124", "12.4", False),
+        ("2.13.0+cu130", "13.0", False),
+        ("2.8.0+cpu", None, True),
+        ("2.8.0", "12.8", False),
+        ("1.13.1", None, False),
+    ],
+)
+def test_the_installed_torch_is_read_from_its_metadata(
+    version: str, cuda: str | None, is_cpu: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / f"torch-{version}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Name: torch\nVersion: {version}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert installed_torch() == TorchBuild(version, cuda, is_cpu)
+
+
+def test_a_lost_gpu_and_wsl_without_a_card(machine: Machine) -> None:
+    machine.program(
+        "nvidia-smi", "echo 'Unable to determine the device handle for GPU0: GPU is lost'; exit 15"
+    )
+    report = probe(measure=False, surroundings=machine.surroundings)
+    assert "gpu_lost" in [item.code for item in report.findings]
+    machine.file("/proc/version", "Linux 5.15 microsoft-standard-WSL2")
+    machine.file("/dev/dxg", "")
+    report = probe(measure=False, surroundings=machine.surroundings)
+    assert "wsl_linux_driver" in [item.code for item in report.findings]

@@ -370,3 +370,71 @@ def test_a_report_is_plain_json(machine: Machine) -> None:
     record = json.loads(json.dumps(_probe(machine).as_dict()))
     assert record["devices"][0]["gpu"] == "Tesla T4"
     assert record["host"]["usable_ram_bytes"] == 12_000_000 * KIB
+
+
+TORCH = """
+class _Properties:
+    name, major, minor = "NVIDIA A10", 8, 6
+class cuda:
+    device_count = staticmethod(lambda: 1)
+    get_device_properties = staticmethod(lambda index: _Properties)
+    mem_get_info = staticmethod(lambda index: (20 << 30, 23609475072))
+class version:
+    cuda = "12.8"
+"""
+
+
+def test_torch_is_asked_only_where_the_kernel_shows_a_card(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "packages"
+    (packages / "torch").mkdir(parents=True)
+    (packages / "torch" / "__init__.py").write_text(TORCH, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(packages))
+    monkeypatch.setenv("PYTHONPATH", str(packages))
+    assert _probe(machine).devices == ()
+    machine.file("/dev/nvidia0", "")
+    report = _probe(machine)
+    assert report.source == "torch"
+    assert _names(report) == ["NVIDIA A10"]
+    assert report.devices[0].free_bytes == 20 << 30
+    assert "torch" not in sys.modules
+
+
+def test_arm_processors_have_their_own_names(machine: Machine) -> None:
+    machine.file(
+        "/proc/cpuinfo",
+        "processor\t: 0\nFeatures\t: fp asimd asimddp sve bf16 i8mm\nCPU part\t: 0xd40\n",
+    )
+    host = _probe(machine).host
+    assert host.instruction_sets == ("asimd", "asimddp", "bf16", "i8mm", "sve")
+    assert host.logical_cores == 1
+
+
+def test_without_proc_the_system_library_is_asked(machine: Machine) -> None:
+    (machine.root / "proc/meminfo").unlink()
+    host = _probe(machine).host
+    assert host.ram_total_bytes is not None
+    assert host.ram_available_bytes is not None
+    assert host.ram_available_bytes <= host.ram_total_bytes
+
+
+def test_a_living_and_a_dead_holder_are_told_apart(machine: Machine) -> None:
+    table = (Path(__file__).with_name("outputs") / "a10_table.txt").read_text(encoding="utf-8")
+    dead = 2**22 - 3
+    for pid, word in ((os.getpid(), "memory_in_use"), (dead, "memory_of_dead_process")):
+        text = table.replace("     4711 ", f"{pid:>9} ")
+        (machine.bin / "table.txt").write_text(text, encoding="utf-8")
+        machine.program(
+            "nvidia-smi", f'case "$*" in "") cat "{machine.bin}/table.txt";; *) exit 2;; esac'
+        )
+        report = _probe(machine)
+        assert report.devices[0].processes[0].pid == pid
+        assert word in _codes(report)
+
+
+def test_a_measured_host_has_a_disk_and_a_memory_speed() -> None:
+    host = probe(measure=True).host
+    assert host.memory_copy_bytes_per_s is not None
+    assert host.memory_copy_bytes_per_s > 1e8
+    assert host.disk_free_bytes is not None
