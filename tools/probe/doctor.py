@@ -24,6 +24,7 @@ _SMALL_SHM_BYTES = 256 * MIB
 _NOTABLE_BYTES = bytes_from_gib(1)
 _CAPPED_BELOW = 0.9
 _SMALL_LIMIT = 0.5
+_TURING, _BLACKWELL = 7.5, 10.0
 _LOST = re.compile(
     r"lost|fallen off the bus|unknown error|unable to determine the device handle", re.I
 )
@@ -217,22 +218,35 @@ def _torch(report: MachineReport, build: TorchBuild) -> Iterator[Finding]:
             wheel=wheel,
         )  # fmt: skip
     for device in cards:
-        if _lacks_kernels(device.compute_capability, build.cuda):
+        if _lacks_kernels(device.compute_capability, build):
             yield finding(
                 "build_without_card", torch=build.version, cuda=build.cuda,
                 card=device.spec.name if device.spec else device.name,
                 capability=device.compute_capability,
-                wheel="cu128" if (device.compute_capability or 0) >= 10 else "cu126",
+                wheel=_wheel_for(device.compute_capability or 0, driver),
             )  # fmt: skip
             return
 
 
-def _lacks_kernels(capability: float | None, cuda: str) -> bool:
-    if capability is None:
+def _lacks_kernels(capability: float | None, build: TorchBuild) -> bool:
+    low, high = _bound("capability_from", build), _bound("capability_to", build)
+    if capability is None or low is None or high is None:
         return False
-    low = _by_cuda(_builds()["capability_from"], cuda)
-    high = _by_cuda(_builds()["capability_to"], cuda)
-    return (low is not None and capability < low) or (high is not None and capability > high)
+    return not low <= capability <= high
+
+
+def _bound(table: str, build: TorchBuild) -> float | None:
+    """A bound of the wheel's compute capabilities, by its CUDA and its release."""
+    rows = _by_cuda(_builds()[table], build.cuda or "") or ()
+    release = _numbers(build.version)
+    return next((float(bound) for first, bound in rows if release >= _numbers(first)), None)
+
+
+def _wheel_for(capability: float, driver: str | None) -> str:
+    """The wheel index that has kernels for a card: old cards are only in CUDA 12.6 builds."""
+    if capability < _TURING:
+        return "cu126"
+    return "cu128" if capability >= _BLACKWELL and _wheel(driver) != "cu130" else _wheel(driver)
 
 
 def _wheel(driver: str | None) -> str:
