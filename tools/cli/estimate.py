@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
-from tools.errors import BadQuantityError
+from tools.cli.workload_flags import add_workload_arguments, read_workload
+from tools.memory import MemoryEstimate
+from tools.units import format_bytes, format_gib
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's flags."""
+    add_workload_arguments(parser)
     parser.add_argument("--cases", type=Path, help="JSON lines with the fields of measured rows")
     parser.add_argument("--out", type=Path, help="where the answer lines go")
     parser.add_argument("--simulate", action="store_true", help="simulate rows that can be")
@@ -19,9 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
-    if args.cases is None:
-        raise BadQuantityError(field="--cases", given=None, allowed="a file of JSON lines")
-    from tools.memory.cases import answer_case
+    if args.cases is not None:
+        return _cases(args)
+    from tools.memory import estimate
+
+    need = estimate(read_workload(args))
+    if args.json:
+        print(json.dumps(as_dict(need), ensure_ascii=False))
+    else:
+        print(as_text(need))
+    return 0
+
+
+def _cases(args: argparse.Namespace) -> int:
+    from tools.memory import answer_case
 
     lines = [line for line in args.cases.read_text(encoding="utf-8").splitlines() if line.strip()]
     answers = [json.dumps(answer_case(json.loads(line)), ensure_ascii=False) for line in lines]
@@ -31,3 +46,47 @@ def run(args: argparse.Namespace) -> int:
     else:
         args.out.write_text(text, encoding="utf-8")
     return 0
+
+
+def as_dict(need: MemoryEstimate) -> dict[str, Any]:
+    """An estimate as plain values; sizes in bytes."""
+    return {
+        "allocated_bytes": need.allocated_bytes,
+        "reserved_bytes": need.reserved_bytes,
+        "process_bytes": need.process_bytes,
+        "low_bytes": need.low_bytes,
+        "high_bytes": need.high_bytes,
+        "scope": need.scope,
+        "weights_bytes": need.weights_bytes,
+        "kv_cache_bytes": need.kv_cache_bytes,
+        "host_ram_bytes": need.host_ram_bytes,
+        "peak_moment": need.peak_moment,
+        "dominant_unknown": need.dominant_unknown,
+        "parts": [
+            {"name": p.name, "bytes": p.bytes, "formula": p.formula, "sources": list(p.sources)}
+            for p in need.parts
+        ],
+        "assumptions": [
+            {"name": a.name, "value": a.value, "unit": a.unit, "why": a.why}
+            for a in need.assumptions
+        ],
+        "notes": list(need.notes),
+    }
+
+
+def as_text(need: MemoryEstimate) -> str:
+    """An estimate for a terminal."""
+    lines = [
+        f"{need.workload.model.name}, per card ({need.gpu_count}):",
+        f"  allocated {format_gib(need.allocated_bytes)},"
+        f" reserved {format_gib(need.reserved_bytes)},"
+        f" process {format_gib(need.process_bytes)}"
+        f" ({format_gib(need.low_bytes)} to {format_gib(need.high_bytes)})",
+    ]
+    lines += [f"  {p.name:<20} {format_bytes(p.bytes):>10}  {p.formula}" for p in need.parts]
+    if need.host_ram_bytes:
+        lines.append(f"  host memory          {format_bytes(need.host_ram_bytes):>10}")
+    lines += [f"  assumed {a.name} = {a.value}: {a.why}" for a in need.assumptions]
+    if need.dominant_unknown:
+        lines.append(f"  the assumption that moves this most: {need.dominant_unknown}")
+    return "\n".join(lines)

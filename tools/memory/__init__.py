@@ -11,9 +11,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tools.memory.cases import answer_case, case_workload
+    from tools.memory.changes import what_to_change
     from tools.memory.estimator import estimate
     from tools.memory.fitting import fit
-    from tools.memory.result import Change, FitResult, Interval, MemoryEstimate, Part, Swing
+    from tools.memory.inverse import (
+        fewest_cards,
+        largest_batch,
+        longest_context,
+        most_concurrent,
+        most_kv_tokens,
+        smallest_card,
+    )
+    from tools.memory.result import (
+        Change,
+        FitResult,
+        Interval,
+        MemoryEstimate,
+        Part,
+        SmallestCard,
+        Swing,
+    )
     from tools.memory.workload import (
         Goal,
         InferenceWorkload,
@@ -25,9 +43,17 @@ if TYPE_CHECKING:
 _HOMES = {
     "estimator": ("estimate",),
     "fitting": ("fit",),
-    "result": ("Change", "FitResult", "Interval", "MemoryEstimate", "Part", "Swing"),
+    "cases": ("answer_case", "case_workload"),
+    "changes": ("what_to_change",),
+    "inverse": (
+        "fewest_cards", "largest_batch", "longest_context", "most_concurrent", "most_kv_tokens",
+        "smallest_card",
+    ),
+    "result": (
+        "Change", "FitResult", "Interval", "MemoryEstimate", "Part", "SmallestCard", "Swing",
+    ),
     "workload": ("Goal", "InferenceWorkload", "TrainingWorkload", "Workload", "split_method"),
-}
+}  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -38,12 +64,22 @@ __all__ = [
     "Interval",
     "MemoryEstimate",
     "Part",
+    "SmallestCard",
     "Swing",
     "TrainingWorkload",
     "Workload",
+    "answer_case",
+    "case_workload",
     "estimate",
+    "fewest_cards",
     "fit",
+    "largest_batch",
+    "longest_context",
+    "most_concurrent",
+    "most_kv_tokens",
+    "smallest_card",
     "split_method",
+    "what_to_change",
 ]
 
 

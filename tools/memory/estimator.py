@@ -74,6 +74,16 @@ def _training(workload: TrainingWorkload) -> MemoryEstimate:
 
 
 _RULES = ("rule:memory-training",)
+_SOURCES = {
+    "weights": ("data:models.jsonl", "data:formats.json"),
+    "adapters": ("code:peft.tuners.lora", "data:targets.json"),
+    "optimizer_states": ("data:optimizers.json",),
+    "activations": ("rule:autograd-tape", "data:families.json"),
+    "logits": ("rule:loss-path", "data:frameworks.json"),
+    "resident_copies": ("rule:sharding",),
+    "allocator_rounding": ("code:c10/cuda/CUDACachingAllocator.cpp",),
+    "cublas_workspace": ("code:ATen/cuda/CublasHandlePool.cpp",),
+}
 _SLACK = ("measured:reserved-over-allocated",)
 _CONTEXT = ("measured:cuda-context",)
 _NCCL = ("measured:nccl",)
@@ -98,4 +108,8 @@ def _training_parts(run: TrainRun, peak: Peak) -> list[Part]:
             "one handle",
         ),
     )
-    return [Part(name, math.ceil(value), text, _RULES) for name, value, text in values if value]
+    return [
+        Part(name, math.ceil(value), text, _SOURCES.get(name, _RULES))
+        for name, value, text in values
+        if value
+    ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from tools.gpus import GpuSpec
 from tools.memory.workload import Counter, Workload
 from tools.provenance import Assumption, Figure, Source
 
@@ -183,3 +184,11 @@ class Change:
     """What the change costs: time, quality, or nothing."""
     cost_rank: int
     """0 free ... 4 changes what is trained or served."""
+
+
+class SmallestCard(NamedTuple):
+    """A card that a workload fits on, with what it needs there."""
+
+    gpu: GpuSpec
+    usable_bytes: int
+    need_bytes: int

@@ -50,7 +50,7 @@ def estimate_inference(workload: InferenceWorkload) -> MemoryEstimate:
     weights = served_weights(run.spec, run.weight_format)
     sizes = _sizes(run, weights)
     cards = workload.gpu_count or 1
-    rows = (
+    rows: tuple[tuple[str, float, str], ...] = (
         ("weights", sizes.weights, "parameters x bits of the format / cards"),
         ("kv_cache", sizes.cache, "elements per token x tokens x bytes / cards"),
         ("activations", sizes.work, "working set of one layer, or the logits"),
@@ -159,11 +159,10 @@ def _work(run: ServeRun, form: CacheForm, cache: float) -> tuple[float, str]:
     if run.row.get("compute_buffer"):
         return compute_buffer(run), "prefill"
     if "max_num_batched_tokens" in run.row:
-        tokens = run.asked.max_num_batched_tokens or int(run.row["max_num_batched_tokens"])
+        chunk = run.asked.max_num_batched_tokens or int(run.row["max_num_batched_tokens"])
         sequences = run.asked.max_num_seqs or int(run.row["max_num_seqs"])
-        tokens = max(tokens, 1)
-        sampler = 4.0 * min(sequences, tokens) * (run.spec.vocab_size or 0) / run.tensor
-        return max(layer_work(run, tokens, tokens), sampler), "prefill"
+        sampler = 4.0 * min(sequences, chunk) * (run.spec.vocab_size or 0) / run.tensor
+        return max(layer_work(run, chunk, chunk), sampler), "prefill"
     tokens = float(run.batch * run.prompt_len)
     prefill = max(layer_work(run, tokens, run.prompt_len), logits_work(run, tokens))
     buffers = kernel_buffers(run, tokens) + rotary_tables(run)

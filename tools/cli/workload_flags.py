@@ -1,0 +1,102 @@
+"""Flags that describe a workload, shared by `estimate` and `fit`."""
+
+from __future__ import annotations
+
+import argparse
+
+from tools.errors import BadQuantityError
+from tools.gpus import find_gpu
+from tools.memory import InferenceWorkload, TrainingWorkload, Workload, split_method
+from tools.models import ModelSpec, find_model, model_from_hf_config, reference_model
+
+_TRAINING = (
+    ("--method", str, "full, lora, qlora, dora, galore, freeze; with an objective: dpo+lora"),
+    ("--precision", str, "fp32, bf16-mixed, fp16-mixed, pure-bf16, pure-fp16, fp8"),
+    ("--quantization", str, "nf4, int8, gptq-int4, ..."),
+    ("--optimizer", str, "adamw, adamw-8bit, adafactor, lion, muon, ..."),
+    ("--seq-len", int, "tokens per sequence"),
+    ("--lora-rank", int, "rank of the adapters"),
+    ("--gradient-checkpointing", str, "none, full, selective"),
+    ("--framework", str, "hf-trainer, llama-factory, ms-swift, torchtune, litgpt, ..."),
+    ("--parallelism", str, "ddp, zero2, zero3, fsdp, tp4+dp2, ..."),
+)
+_SERVING = (
+    ("--engine", str, "vllm, sglang, transformers, llama.cpp, ollama, ..."),
+    ("--weight-format", str, "bf16, fp8, awq-int4, gguf-q4_k_m, ..."),
+    ("--context-len", int, "tokens per sequence that the cache must hold"),
+    ("--prompt-len", int, "tokens of the prompt"),
+    ("--kv-dtype", str, "bf16, fp8, q8_0, ..."),
+    ("--gpu-memory-utilization", float, "share of the card for a server's pool"),
+)
+
+
+def add_workload_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the flags of a workload."""
+    parser.add_argument(
+        "model", nargs="?", help="a model's name, a size such as 7B, or a config.json"
+    )
+    parser.add_argument(
+        "--task", choices=("train", "infer"), help="default: train when a method is given"
+    )
+    parser.add_argument("--gpu", help="the card, any spelling")
+    parser.add_argument("--gpu-count", type=int, help="cards of the run")
+    parser.add_argument(
+        "--batch", type=int, help="sequences per card and step, or served at a time"
+    )
+    parser.add_argument("--attention", choices=("eager", "sdpa", "flash"))
+    parser.add_argument("--cpu-offload", action="store_true", default=None)
+    parser.add_argument("--fused-ce", action="store_true", default=None)
+    for flag, kind, text in (*_TRAINING, *_SERVING):
+        parser.add_argument(flag, type=kind, help=text)
+
+
+def read_model(text: str) -> ModelSpec:
+    """The model that a name, a nominal size or the path of a config.json stands for.
+
+    Raises:
+        UnknownModelError: If nothing matches.
+    """
+    if text.endswith(".json"):
+        import json
+        from pathlib import Path
+
+        return model_from_hf_config(json.loads(Path(text).read_text(encoding="utf-8")), name=text)
+    number = text.strip().casefold().removesuffix("b")
+    try:
+        size = float(number)
+    except ValueError:
+        return find_model(text).spec
+    return reference_model(size)
+
+
+def read_workload(args: argparse.Namespace) -> Workload:
+    """The workload that the flags describe.
+
+    Raises:
+        BadQuantityError: If the model is missing or a value cannot be.
+    """
+    if args.model is None:
+        raise BadQuantityError(
+            field="model", given=None, allowed="a model's name or a size such as 7B"
+        )
+    spec = read_model(args.model)
+    gpu = find_gpu(args.gpu).spec if args.gpu else None
+    trains = args.task == "train" or (
+        args.task is None and any((args.method, args.optimizer, args.lora_rank, args.seq_len))
+    )
+    if not trains:
+        return InferenceWorkload(
+            spec, gpu=gpu, gpu_count=args.gpu_count, attention=args.attention, engine=args.engine,
+            weight_format=args.weight_format, batch=args.batch, context_len=args.context_len,
+            prompt_len=args.prompt_len, kv_dtype=args.kv_dtype,
+            gpu_memory_utilization=args.gpu_memory_utilization,
+        )  # fmt: skip
+    goal = split_method(args.method) if args.method else None
+    return TrainingWorkload(
+        spec, gpu=gpu, gpu_count=args.gpu_count, attention=args.attention,
+        method=goal.method if goal else None, objective=goal.objective if goal else None,
+        precision=args.precision, quantization=args.quantization, optimizer=args.optimizer,
+        micro_batch_size=args.batch, seq_len=args.seq_len, lora_rank=args.lora_rank,
+        gradient_checkpointing=args.gradient_checkpointing, framework=args.framework,
+        parallelism=args.parallelism, cpu_offload=args.cpu_offload, fused_ce=args.fused_ce,
+    )  # fmt: skip

@@ -1,0 +1,155 @@
+"""What to change so that it fits: each change with the new figure and what it costs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tools.errors import UserInputError
+from tools.memory.estimator import estimate
+from tools.memory.inverse import budget_bytes, over_cards
+from tools.memory.result import Change, MemoryEstimate
+from tools.memory.workload import InferenceWorkload, TrainingWorkload, Workload
+
+
+class _Option(NamedTuple):
+    name: str
+    workload: Workload
+    cost: str
+    rank: int
+
+
+def what_to_change(workload: Workload, usable_bytes: int, *, limit: int = 12) -> tuple[Change, ...]:
+    """Changes that save memory, those that make it fit first, then the cheapest, then the largest.
+
+    Args:
+        workload: What is to run.
+        usable_bytes: Memory a process can get on one card.
+        limit: At most so many.
+
+    Returns:
+        Each change with the workload changed, the need before and after on one card, whether it
+        fits then, and what it costs. Empty when nothing saves anything.
+    """
+    before = estimate(workload)
+    changes = []
+    for option in _options(workload, before):
+        try:
+            after = estimate(option.workload)
+        except UserInputError:
+            continue
+        saving = before.process_bytes - after.process_bytes
+        if saving <= 0:
+            continue
+        fits = after.process_bytes <= budget_bytes(after, usable_bytes)
+        changes.append(
+            Change(
+                option.name, option.workload, before.process_bytes, after.process_bytes, saving,
+                fits, option.cost, option.rank,
+            )
+        )  # fmt: skip
+    changes.sort(key=lambda change: (not change.fits, change.cost_rank, -change.saving_bytes))
+    return tuple(changes[:limit])
+
+
+def _options(workload: Workload, need: MemoryEstimate) -> Iterator[_Option]:
+    if isinstance(workload, TrainingWorkload):
+        yield from _training_options(workload, need)
+    else:
+        yield from _serving_options(workload)
+    cards = workload.gpu_count or 1
+    for count in (2, 4, 8):
+        if count > cards:
+            yield _Option(
+                f"gpu_count={count}", over_cards(workload, count), "more cards to pay for", 3
+            )
+
+
+def _training_options(workload: TrainingWorkload, need: MemoryEstimate) -> Iterator[_Option]:
+    def change(name: str, cost: str, rank: int, **fields: Any) -> _Option:
+        return _Option(name, dataclasses.replace(workload, **fields), cost, rank)
+
+    assumed = dict(need.assumed)
+    batch = workload.micro_batch_size or int(assumed.get("micro_batch_size", 1))
+    length = workload.seq_len or int(assumed.get("seq_len", 1024))
+    method = workload.method or str(assumed.get("method", "full"))
+    yield change("fused_ce=true", "none: the same loss, computed in chunks", 0, fused_ce=True)
+    yield change("attention=flash", "none, on cards that have the kernel", 0, attention="flash")
+    yield change("optimizer_impl=fused", "none", 0, optimizer_impl="fused")
+    if batch > 1:
+        yield change(
+            f"micro_batch_size={batch // 2}", "slower steps; accumulate for the global batch", 1,
+            micro_batch_size=batch // 2,
+        )  # fmt: skip
+        yield change("micro_batch_size=1", "slower steps", 1, micro_batch_size=1)
+    yield change(
+        "gradient_checkpointing=full",
+        "about a third more compute",
+        1,
+        gradient_checkpointing="full",
+    )
+    if method in ("full", "freeze"):
+        yield change("optimizer=adamw-8bit", "8-bit optimizer states", 1, optimizer="adamw-8bit")
+        yield change(
+            "optimizer=paged-adamw-8bit", "states page to the host", 2, optimizer="paged-adamw-8bit"
+        )
+        yield change("optimizer=adafactor", "another optimizer", 2, optimizer="adafactor")
+        yield change("precision=pure-bf16", "no fp32 master weights", 2, precision="pure-bf16")
+        yield change(
+            "optimizer_in_backward=true", "no gradient accumulation or clipping", 2,
+            optimizer_in_backward=True, gradient_accumulation=None,
+        )  # fmt: skip
+        yield change("method=lora", "adapters in place of all weights", 4, method="lora")
+    if method in ("full", "freeze", "lora", "dora"):
+        yield change(
+            "method=qlora", "4-bit base weights and adapters", 4, method="qlora", quantization="nf4"
+        )
+    if workload.gpu_count and workload.gpu_count > 1:
+        yield change("parallelism=zero3", "more communication", 2, parallelism="zero3")
+        yield change(
+            "cpu_offload=true", "much slower; host memory holds the states", 3,
+            parallelism="zero3", cpu_offload=True,
+        )  # fmt: skip
+    together: dict[str, Any] = {
+        "micro_batch_size": 1, "gradient_checkpointing": "full", "fused_ce": True,
+    }  # fmt: skip
+    if method in ("full", "freeze"):
+        together |= {"optimizer": "adamw-8bit", "precision": "pure-bf16"}
+        together |= {"optimizer_in_backward": True, "gradient_accumulation": None}
+    yield change("the cheap changes together", "all of their costs", 2, **together)
+    if length > 512:
+        yield change(f"seq_len={length // 2}", "shorter samples", 3, seq_len=length // 2)
+
+
+def _serving_options(workload: InferenceWorkload) -> Iterator[_Option]:
+    def change(name: str, cost: str, rank: int, **fields: Any) -> _Option:
+        return _Option(name, dataclasses.replace(workload, **fields), cost, rank)
+
+    yield change("enforce_eager=true", "slower decoding: no CUDA graphs", 1, enforce_eager=True)
+    yield change("kv_dtype=fp8", "8-bit keys and values", 1, kv_dtype="fp8")
+    yield change(
+        "weight_format=fp8", "8-bit weights; needs FP8 hardware or Marlin", 2, weight_format="fp8"
+    )
+    yield change(
+        "weight_format=awq-int4", "4-bit weights, a little quality", 3, weight_format="awq-int4"
+    )
+    yield change(
+        "weight_format=gguf-q4_k_m", "4-bit weights in llama.cpp", 3,
+        weight_format="gguf-q4_k_m", engine="llama.cpp",
+    )  # fmt: skip
+    context = workload.context_len or 4096
+    if context > 1024:
+        yield change(
+            f"context_len={context // 2}", "half the context", 3,
+            context_len=context // 2, prompt_len=None,
+        )  # fmt: skip
+    batch = workload.batch or workload.concurrency or 1
+    if batch > 1:
+        yield change(
+            f"batch={batch // 2}",
+            "half the requests at a time",
+            2,
+            batch=batch // 2,
+            concurrency=None,
+        )
