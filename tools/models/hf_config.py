@@ -23,11 +23,16 @@ from tools.models.hf_parts import (
     read_moe,
     read_sliding,
 )
+from tools.models.names import try_find_model
 from tools.models.spec import LinearDims, MlaDims, ModelSpec, SlidingDims
 from tools.models.vision import vision_params
 
 _TEXT_KEYS = ("text_config", "llm_config", "language_config", "thinker_config")
 _MAX_CONFIG_BYTES = 4_000_000
+_DIMENSIONS = (
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
+    "intermediate_size", "vocab_size", "max_position_embeddings", "tie_word_embeddings",
+)  # fmt: skip
 _NEEDED = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 _HEADED = ("ForCausalLM", "LMHead", "ForConditionalGeneration", "ForVision2Seq", "ImageTextToText")
 
@@ -49,8 +54,14 @@ def model_from_hf_config(config: Mapping[str, Any], *, name: str = "config.json"
         UserInputError: If a field has an impossible value.
     """
     outer = dict(config)
-    text = _text_part(outer)
+    text = _complete(_flat(_text_part(outer)))
     model_type = str(text.get("model_type") or outer.get("model_type") or "")
+    if model_type in architecture_tables()["refused"]:
+        raise UnsupportedError(
+            name,
+            reason=f"no closed formula covers model_type {model_type!r}",
+            instead="Name the model, or give its size (7B).",
+        )
     traits, known = _traits(model_type)
     spec = _record(text, traits, name=name, model_type=model_type)
     tie = outer.get("tie_word_embeddings", text.get("tie_word_embeddings"))
@@ -92,6 +103,28 @@ def _text_part(config: dict[str, Any]) -> dict[str, Any]:
             merged.update(_text_part(dict(inner)))
             return merged
     return config
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    """DBRX and MPT keep part of their fields in `ffn_config` and `attn_config`."""
+    inner: dict[str, Any] = {}
+    for key in ("ffn_config", "attn_config"):
+        part = config.get(key)
+        if isinstance(part, Mapping):
+            inner.update({name: value for name, value in part.items() if name != "model_type"})
+    return {**inner, **config} if inner else config
+
+
+def _complete(config: dict[str, Any]) -> dict[str, Any]:
+    """A text part that only names its base model (LLaVA) gets the dimensions of that model."""
+    base = config.get("_name_or_path")
+    if any(config.get(key) for key in ("hidden_size", "n_embd", "d_model")) or not base:
+        return config
+    match = try_find_model(str(base))
+    if match is None or match.spec.hidden_size is None:
+        return config
+    known = {field: getattr(match.spec, field) for field in _DIMENSIONS}
+    return {**{key: value for key, value in known.items() if value is not None}, **config}
 
 
 def _traits(model_type: str) -> tuple[dict[str, Any], bool]:

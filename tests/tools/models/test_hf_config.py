@@ -118,6 +118,35 @@ def test_a_vision_model_is_read_through_its_text_config() -> None:
     assert "estimated" in spec.note
 
 
+def test_nested_parts_of_dbrx_are_read() -> None:
+    config = {
+        "model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40, "vocab_size": 100352,
+        "max_seq_len": 32768, "attn_config": {"kv_n_heads": 8, "model_type": ""},
+        "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4},
+    }  # fmt: skip
+    spec = model_from_hf_config(config)
+    assert spec.params_total == 131_596_523_520
+    assert spec.params_active == pytest.approx(36.5e9, rel=0.01)
+
+
+def test_a_text_part_that_only_names_its_base_gets_its_dimensions() -> None:
+    config = {
+        "model_type": "llava",
+        "text_config": {"_name_or_path": "lmsys/vicuna-7b-v1.5", "model_type": "llama"},
+        "vision_config": {"hidden_size": 1024, "intermediate_size": 4096, "image_size": 336,
+                          "num_hidden_layers": 24, "patch_size": 14},
+    }  # fmt: skip
+    spec = model_from_hf_config(config)
+    assert spec.hidden_size == 4096
+    assert spec.params_total == pytest.approx(7_062_902_784, rel=0.002)
+
+
+@pytest.mark.parametrize("model_type", ["mamba", "rwkv", "clip", "jamba"])
+def test_what_is_no_decoder_of_layers_is_refused(model_type: str) -> None:
+    with pytest.raises(UnsupportedError, match=model_type):
+        model_from_hf_config({**QWEN2_5_7B, "model_type": model_type})
+
+
 def test_layer_types_give_the_sliding_layers_and_the_note_names_the_quantization() -> None:
     spec = model_from_hf_config(GPT_OSS_20B)
     assert spec.sliding is not None
