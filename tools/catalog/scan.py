@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from tools.catalog.lookup import InstanceLookup, find_instance, has_shape_of
-from tools.catalog.names import index, prefix_provider, squash
+from tools.catalog.names import index, prefix_provider, rule_for, squash
 from tools.catalog.providers import ProviderMention, covered_providers, scan_providers
 
 _TOKEN = re.compile(r"(?<![A-Za-z0-9._\-])[A-Za-z0-9][A-Za-z0-9._\-]*[A-Za-z0-9]")
@@ -29,6 +29,15 @@ _OTHER_MEANING = re.compile(
     r"a\d|p[14]0?|t4g?|m\d+(?:max|pro|ultra)?|k\d+|v\d+|s3|r[3579]|i[3579]|c[123]|gpt\d*|t5"
 )
 """Cards, chips, storage and CPU brands that look like a family."""
+_MODELS = ("t5", "gpt2", "m1", "m2", "m3")
+"""Models and chips that are written like a family with a size: t5.large."""
+_SPOKEN = re.compile(r"^([a-z0-9]+)-[a-z]{3,}$", re.IGNORECASE)
+"""g4dn-based, gn7i-like: a family with an ordinary word behind it."""
+_NAMED_AS = re.compile(
+    r"[ \t]*(?:实例|规格|机型|系列|families|family|instances?\b|series)", re.IGNORECASE
+)
+_ECS = re.compile(r"(?<![a-z0-9])ecs(?![a-z0-9.])", re.IGNORECASE)
+"""Alibaba's product name: it tells short names apart, without naming the provider outright."""
 _NEAR = 16
 _AFTER = re.compile(
     r"[ \t]*(?:on|in|from|at|of|by|for|@|\(|（|,|，)?[ \t]*(?:the[ \t]+)?", re.IGNORECASE
@@ -64,13 +73,25 @@ def scan_instances(text: str, *, provider: str | None = None) -> list[InstanceMe
         start, written = _without_count(token.start(), token[0])
         if not _may_name_an_instance(written):
             continue
+        spoken = _SPOKEN.match(written)
+        if spoken and squash(written) not in index().families and spoken[1] in _long_families():
+            written = spoken[1]
         end = start + len(written)
         cloud = prefix_provider(written) or _provider_at(text, start, end, clouds) or provider
+        if cloud is None and _ECS.search(text):
+            cloud = "alibaba"
         named = _WILDCARD.sub("", written) or written
-        lookup = _lookup(named, cloud, in_context=in_context, has_cloud=cloud is not None)
+        is_named = cloud is not None or _NAMED_AS.match(text, end) is not None
+        lookup = _lookup(named, cloud, in_context=in_context, has_cloud=is_named)
         if lookup is not None:
-            found.append(InstanceMention(lookup, start, end, written, cloud))
+            found.append(InstanceMention(lookup, start, end, written, _whose(lookup, cloud)))
     return found
+
+
+def _whose(lookup: InstanceLookup, cloud: str | None) -> str | None:
+    """The cloud around a name, unless the name exists only elsewhere."""
+    owners = {o.provider for o in lookup.offers} | {f.provider for f in lookup.families}
+    return cloud if not owners or cloud in owners else None
 
 
 def _without_count(start: int, written: str) -> tuple[int, str]:
@@ -134,8 +155,12 @@ def _looks_like_a_type(written: str) -> bool:
     known = head in _long_families()
     if known and len(head) < len(written):
         return True
+    if has_shape_of(written, provider="gcp"):
+        return True
     if not any(has_shape_of(written, provider=cloud) for cloud in ("alibaba", "aws", "tencent")):
         return _azure_like(written)
+    if head not in _MODELS and rule_for(head, provider="aws") is not None:
+        return True
     is_plain = _OTHER_MEANING.fullmatch(head) is not None
     return any(c.isdigit() for c in written.split(".", 1)[1]) or (
         not is_plain and any(c.isdigit() for c in head)

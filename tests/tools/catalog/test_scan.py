@@ -34,6 +34,13 @@ def named(text: str, provider: str | None = None) -> list[tuple[str, str | None,
          [("Standard_NC24ads_A100_v4", "azure", "type"), ("NC40ads_H100_v5", None, "type")]),
         ("t3.medium with spot", [("t3.medium", None, "type")]),
         ("租 g6 入门", [("g6", None, "family")]),
+        ("a g4dn-based box", [("g4dn", None, "family")]),
+        ("ecs g7 够吗", [("g7", "alibaba", "family")]),
+        ("ECS 还是 g4dn.xlarge", [("g4dn.xlarge", None, "type")]),
+        ("u1实例", [("u1", None, "family")]),
+        ("r5.xlarge and t4g.medium", [("r5.xlarge", None, "unlisted"),
+                                      ("t4g.medium", None, "unlisted")]),
+        ("n1-standard-8 on gcp", [("n1-standard-8", "gcp", "unlisted")]),
         ("google cloud a2 or a3?", [("a2", "gcp", "family"), ("a3", "gcp", "family")]),
     ],
 )  # fmt: skip
@@ -60,7 +67,8 @@ def test_a_provider_known_from_before_is_used() -> None:
         "M1 Max 64G 能跑吗", "M4 Pro", "NVIDIA A2 or P4 or P100", "upload to S3",
         "r7 5800X i7-12700", "Qwen2.5-7B-Instruct", "sd3.5-large", "A10-24Q",
         "phase p3 of the plan", "3.8.1+cu118",
-        "batch 4x8", "v100 16g", "gpt2-medium", "c1 c2 c3", "the 7b model on 2 gpus",
+        "batch 4x8", "v100 16g", "gpt2-medium", "c1 c2 c3", "t5.large", "phi3.medium", "gpt2.medium",
+        "the 7b model on 2 gpus",
     ],
 )  # fmt: skip
 def test_cards_models_and_words_are_no_instances(text: str) -> None:
