@@ -87,6 +87,13 @@ def parse(
     invalid = () if outside else invalid_values(document, out)
     if outside or invalid:
         intent = "out_of_scope" if outside else "invalid_input"
+    question = None
+    if (
+        not outside
+        and not invalid
+        and not (intent == "recommend_instance" and "beginner" in topics)
+    ):
+        question = clarifying_question(out, intent, spoken)
     scene = _scene(whole, orders, board, out, pasted)
     return Request(
         language=spoken,
@@ -97,9 +104,7 @@ def parse(
         inherited=tuple(sorted(carried.inherited)),
         changed=tuple(sorted(carried.changed)),
         ambiguities=tuple(out.ambiguities),
-        clarifying_question=None
-        if outside or invalid
-        else clarifying_question(out, intent, spoken),
+        clarifying_question=question,
         corrections=() if outside else corrections_for(scene, spoken),
         invalid=invalid,
         absurd=absurd_slots(out),

@@ -19,7 +19,11 @@ _NEAREST = 3
 def cpu_family(scene: Scene) -> list[Fields]:
     """A family without a GPU in a question that wants one."""
     knows = any(item.fields.get("message") == "needs_gpu_instance" for item in scene.pasted)
-    if knows or not (scene.says("gpu_wish") or scene.out.get("task") or scene.out.get("params_b")):
+    if (
+        knows
+        or scene.says("knows_cpu")
+        or not (scene.says("gpu_wish") or scene.out.get("task") or scene.out.get("params_b"))
+    ):
         return []
     found = []
     for mention in _distinct(scene):
@@ -184,6 +188,26 @@ class _Loose(NamedTuple):
     text: str
 
 
+def slice_is_card(scene: Scene) -> list[Fields]:
+    """A vGPU slice taken for a whole card."""
+    found = []
+    for mention in _distinct(scene):
+        offer = mention.lookup.offers[0] if mention.lookup.offers else None
+        if offer is None or not offer.is_slice or not offer.slice_memory_gb:
+            continue
+        if scene.says("whole_card"):
+            found.append(
+                {
+                    "name": offer.instance_type,
+                    "card": offer.gpu_label or "GPU",
+                    "share": str(offer.gpu_fraction),
+                    "memory": f"{offer.slice_memory_gb:g}",
+                    "source": f"data:{offer.file}#{offer.instance_type}",
+                }
+            )
+    return found
+
+
 def _card_fields(mention: InstanceMention, card: Any, labels: set[str], counts: set[int]) -> Fields:
     label = "/".join(sorted(labels))
     count = next(iter(counts)) if len(counts) == 1 else None
@@ -220,5 +244,6 @@ def _name(provider: str, language: str) -> str:
 
 
 CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
-    check.__name__: check for check in (cpu_family, same_name, unknown_instance, instance_card)
+    check.__name__: check
+    for check in (cpu_family, same_name, unknown_instance, instance_card, slice_is_card)
 }

@@ -44,15 +44,27 @@ class Scene:
         """Whether a word group stands beside a card with no other card between."""
         others = [other for other in self.cards if other is not card]
         for hit in table("premise_words", words).find(self.text):
+            if self.is_denied(hit.start, hit.end):
+                continue
             low, high = sorted((hit.start, card.start))
             gap = max(hit.start, card.start) - min(hit.end, card.end)
             if gap <= _NEAR and not any(low < o.start < high for o in others):
                 return True
         return False
 
+    def is_denied(self, start: int, end: int) -> bool:
+        """Whether the text itself says that it is not so ("A10 没有 NVLink")."""
+        around = self.text[max(0, start - 10) : start] + " | " + self.text[end : end + 10]
+        return table("premise_words", "denied").has(around)
+
     def says(self, words: str) -> bool:
         """Whether a word group of data/premise_words.yaml is in the text."""
         return table("premise_words", words).has(self.text)
+
+    def claims(self, words: str) -> bool:
+        """Whether a word group is in the text and not denied there."""
+        hits = table("premise_words", words).find(self.text)
+        return any(not self.is_denied(hit.start, hit.end) for hit in hits)
 
 
 def _cc(card: Card) -> str:
@@ -155,14 +167,14 @@ def _pooled_class(scene: Scene) -> list[Fields]:
 
 
 def _unsupported(scene: Scene, words: str, flag: str) -> list[Card]:
+    if not scene.claims(words):
+        return []
     cards = [card for card in scene.cards if getattr(card.spec, flag) is False]
     return [card for card in cards if scene.near(words, card) or len(scene.cards) == 1]
 
 
 def bf16(scene: Scene) -> list[Fields]:
     """BF16 on a card without it."""
-    if not scene.says("bf16"):
-        return []
     return [
         {"card": short_name(card.spec.name), "cc": _cc(card), "source": card.spec.source.id}
         for card in _unsupported(scene, "bf16", "bf16_supported")
@@ -171,8 +183,6 @@ def bf16(scene: Scene) -> list[Fields]:
 
 def fp8(scene: Scene) -> list[Fields]:
     """FP8 on a card without it."""
-    if not scene.says("fp8") and str(scene.out.get("quantization")) != "fp8":
-        return []
     found = []
     for card in _unsupported(scene, "fp8", "fp8_supported"):
         known = card.spec.compute_capability is not None
@@ -189,8 +199,6 @@ def fp8(scene: Scene) -> list[Fields]:
 
 def flash_attention(scene: Scene) -> list[Fields]:
     """FlashAttention-2 on a card older than Ampere."""
-    if not scene.says("flash_attention"):
-        return []
     return [
         {"card": short_name(card.spec.name), "cc": _cc(card), "source": card.spec.source.id}
         for card in _unsupported(scene, "flash_attention", "flash_attention2_supported")
@@ -213,7 +221,11 @@ def active_params(scene: Scene) -> list[Fields]:
     total, active = scene.out.get("params_b"), scene.out.get("active_b")
     if spec is not None and spec.params_active and spec.params_active < 0.9 * spec.params_total:
         total, active = spec.params_total / 1e9, spec.params_active / 1e9
-    if not total or not active or not scene.says("active_only"):
+    if not total or not active:
+        return []
+    claimed = scene.board.value("need_gb") or scene.out.get("gpu_mem_gb") or 0
+    by_size = scene.says("is_enough") and 0.4 * active <= claimed < 0.4 * total
+    if not (scene.says("active_only") or by_size):
         return []
     name = scene.out.get("model") or f"{total:g}B-A{active:g}B"
     source = spec.source.id if spec is not None else "rule:experts_resident"
@@ -339,6 +351,23 @@ def host_ram(scene: Scene) -> list[Fields]:
     return [{}] if killed and not cuda and scene.says("kill_words") else []
 
 
+_BRAND = re.compile(r"(?:tesla|nvidia|geforce|英伟达)[ \-]?\Z")
+
+
+def same_card(scene: Scene) -> list[Fields]:
+    """One card under two names, set against each other ("T4 还是 Tesla T4")."""
+    names: set[str] = set()
+    for card in scene.cards:
+        brand = _BRAND.search(scene.text[max(0, card.start - 9) : card.start])
+        names.add((brand[0] if brand else "") + re.sub(r"^\d+\s?[x*张块]?\s?", "", card.text))
+    rows = {card.label for card in scene.cards}
+    is_pair = len(scene.cards) == 2 and len(rows) == 1 and len(names) == 2
+    if not is_pair or not scene.says("set_against"):
+        return []
+    source = scene.cards[0].spec.source.id
+    return [{"names": " = ".join(sorted(names)), "source": source}]
+
+
 def mb_for_gb(scene: Scene) -> list[Fields]:
     """A computer's memory in megabytes where gigabytes are meant."""
     given = scene.board.value("mb_for_gb")
@@ -382,6 +411,12 @@ CONDITIONS: dict[str, Callable[[Scene], Fields | None]] = {
         lambda scene: (scene.out.get("gpu_count") or 1) > 1 or scene.says("more_cards")
     ),
     "tencent": _when(lambda scene: scene.out.get("provider") == "tencent"),
+    "seven_b_training": _when(
+        lambda scene: (
+            scene.out.get("task") == "train" and 6 <= (scene.out.get("params_b") or 0) <= 8.5
+        )
+    ),
+    "unified": _when(lambda scene: bool(scene.cards) and scene.cards[0].spec.is_unified),
     "no_specific_failure": _when(lambda scene: not scene.pasted),
     "card_total_below_label": _card_total_below_label,
 }
@@ -394,7 +429,7 @@ def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
     own = (
         card_size, nvlink, pooled_memory, bf16, fp8, flash_attention, mig, active_params,
         spot_fixed, too_little_claimed, kv_heads, four_copies, other_process, host_ram,
-        full_on_quantized, mb_for_gb,
+        full_on_quantized, mb_for_gb, same_card,
     )  # fmt: skip
     checks = {check.__name__: check for check in own}
     return checks | premise_catalog.CHECKS

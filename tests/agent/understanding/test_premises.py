@@ -45,6 +45,14 @@ from tools.catalog import find_instance
         ("my A10 only shows 22.5GB, why not 24", "23028 MiB"),
         ("腾讯云GN系列有A100吗", "GT4"),
         ("梯度累积8 会不会占8倍显存", "不增加"),
+        ("ecs.sgn7i-vws-m2.xlarge 是整张A10吧", "切片"),
+        ("7B lora 微调至少24G显存吗", "6 GB"),
+        ("ECS没有GPU吧", "规格族"),
+        ("T4 和 Tesla T4 哪个好", "同一款"),
+        ("gaudi是gpu吗 能跑7b吗", "加速器"),
+        ("235B-A22B int4 是不是 24G显存就够了", "全部专家"),
+        ("M2 16G 统一内存都能当显存用吗 跑 7b", "2/3"),
+        ("16MB RAM的M1能跑7B吗", "16 GB"),
     ],
 )
 def test_premise_is_put_right_in_the_language_of_the_question(text: str, said: str) -> None:
@@ -61,7 +69,10 @@ def test_premise_is_put_right_in_the_language_of_the_question(text: str, said: s
         "H100 fp8 qwen3-32b", "gn7i-c8g1.2xlarge 是A10吗", "g4dn.12xlarge 是4张T4吧",
         "Qwen3-30B-A3B int4 要多少显存", "4张A10 跑 32B awq", "gn6v 上 16G 的 V100 训 bert",
         "抢占式 A10 多少钱", "A100 切 MIG 3g.20gb 能跑7B吗", "aws g6.xlarge for 7b inference",
-        "2080ti 22g 魔改 跑 7b", "4090 48G 单卡 lora 14B", "V100 32G bert-base 训练",
+        "2080ti 22g 魔改 跑 7b", "4090 48G 单卡 lora 14B", "A10 没有 NVLink 多卡训 13B 慢吗",
+        "T4 不支持 bf16 那用 fp16 训 7B lora 行吗",
+        "g7 没有GPU 用CPU推理 7B int4 够快吗",
+        "V100 32G bert-base 训练",
     ],
 )  # fmt: skip
 def test_true_statements_are_left_alone(text: str) -> None:
