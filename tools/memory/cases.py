@@ -148,7 +148,7 @@ def inference_case(row: Row) -> InferenceWorkload:
         batch=row.get("batch"),
         prompt_len=1 if at_load else row.get("prompt_len"),
         generated_len=row.get("generated_len"),
-        context_len=1 if at_load else row.get("context_len"),
+        context_len=1 if at_load else row.get("prompt_len" if simulated else "context_len"),
         kv_dtype=row.get("kv_dtype"),
         kv_cache_kind="legacy" if cache.startswith("legacy") else None,
         logits=row.get("logits"),

@@ -132,8 +132,9 @@ def _shards(workload: InferenceWorkload, engine: str) -> tuple[int, int]:
 def _kv_bits(workload: InferenceWorkload, assumed: list[Assumed]) -> float:
     given = workload.kv_dtype
     if given is None:
-        assumed.append(("kv_dtype", "bf16"))
-        return 16.0
+        wide = workload.weight_format in ("fp32", "float32")
+        assumed.append(("kv_dtype", "fp32" if wide else "bf16"))
+        return 32.0 if wide else 16.0
     bits = _KV_BITS.get(given.casefold())
     if bits is None:
         raise BadQuantityError(field="kv_dtype", given=given, allowed=", ".join(_KV_BITS))
