@@ -67,8 +67,8 @@ def test_a_provider_known_from_before_is_used() -> None:
         "M1 Max 64G 能跑吗", "M4 Pro", "NVIDIA A2 or P4 or P100", "upload to S3",
         "r7 5800X i7-12700", "Qwen2.5-7B-Instruct", "sd3.5-large", "A10-24Q",
         "phase p3 of the plan", "3.8.1+cu118",
-        "batch 4x8", "v100 16g", "gpt2-medium", "c1 c2 c3", "t5.large", "phi3.medium", "gpt2.medium",
-        "the 7b model on 2 gpus",
+        "batch 4x8", "v100 16g", "gpt2-medium", "c1 c2 c3", "t5.large", "phi3.medium",
+        "gpt2.medium", "the 7b model on 2 gpus",
     ],
 )  # fmt: skip
 def test_cards_models_and_words_are_no_instances(text: str) -> None:
