@@ -109,24 +109,27 @@ def _wire_chat(
     advisor: Adviser, box: gr.Textbox, send: gr.Button, stop: gr.Button, live: gr.HTML
 ) -> None:
     thread = gr.Textbox(visible=False)
-    language = gr.Textbox(visible=False)
+    language, turn = gr.Textbox(visible=False), gr.Textbox(visible=False)
 
-    def answer(question: str, thread_id: str, tag_: str) -> Iterator[str]:
-        if question.strip():
-            yield from draw_turn(advisor, question, thread=thread_id, language=language_of(tag_))
+    def answer(question: str, thread_id: str, tag_: str, turn_id: str) -> Iterator[str]:
+        if not question.strip():
+            return
+        pieces = draw_turn(advisor, question, thread=thread_id, language=language_of(tag_))
+        for piece in pieces:
+            yield tag("div", piece, data_turn=turn_id)
 
     asking = gr.on(
         [box.submit, send.click],
         answer,
-        inputs=[box, thread, language],
+        inputs=[box, thread, language, turn],
         outputs=[live],
         js="(question) => window.xuanka.begin(question)",
         show_progress="hidden",
-        trigger_mode="once",
+        # The page's script sends one question at a time; a stopped one must not hold up the next.
+        trigger_mode="multiple",
         concurrency_limit=SIMULTANEOUS_CHATS,
         api_name="ask",
     )
-    asking.then(None, js="() => window.xuanka.finish()")
     stop.click(None, js="() => window.xuanka.stopped()", queue=False)
     stop.click(None, cancels=[asking], queue=False)
 

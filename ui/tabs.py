@@ -31,7 +31,9 @@ def _draw(name: str) -> str:
 def _live(name: str, controls: dict[str, Any]) -> None:
     inputs = list(controls.values())
     for control in inputs:
-        control.input(None, inputs, None, js=_draw(name), **_PRIVATE)
+        control.input(None, inputs, None, js=_draw(name), queue=False, **_PRIVATE)
+        if isinstance(control, gr.Textbox):  # a paste is a change without an input
+            control.change(None, inputs, None, js=_draw(name), queue=False, **_PRIVATE)
 
 
 def _place(name: str) -> gr.HTML:

@@ -165,7 +165,7 @@
   }
 
   // ---- one turn -------------------------------------------------------------------------------
-  let busy = false, question = "", pending = null, silence = 0, misses = 0;
+  let busy = false, claimed = 0, question = "", turn = "", pending = null, silence = 0, misses = 0;
   function setBusy(value) {
     busy = value;
     root.classList.toggle("xk-busy", value);
@@ -176,8 +176,10 @@
   function begin(typed) {
     const text = (pending ?? typed ?? "").trim();
     pending = null;
-    if (busy || !text) return ["", thread, lang];
+    claimed = 0;
+    if (busy || !text) return ["", thread, lang, ""];
     question = text;
+    turn = newId();
     sessionStorage.setItem("xk.open", text);
     find("#xk-log").append(bubble(text));
     root.classList.add("xk-started");
@@ -190,44 +192,42 @@
     setBusy(true);
     announce(say("working"));
     scrollDown(true);
-    return [text, thread, lang];
+    return [text, thread, lang, turn];
   }
   const watch = new MutationObserver(() => {
-    if (!busy) return;
+    const mine = busy && find(`#xk-live [data-turn="${turn}"]`);
+    if (!mine) return; // what a stopped or lost turn still sends is not shown
     find("#xk-live").classList.remove("xk-idle");
     setBusy(true);
-    scrollDown(false);
+    if (find("[data-final]", mine)) finish();
+    else scrollDown(false);
   });
   function settle(extra) {
     watch.disconnect();
     const live = find("#xk-live");
-    const content = live && !live.classList.contains("xk-idle") ? live : null;
-    const turn = make("div", { class: "xk-turn" });
-    if (content) for (const node of content.querySelectorAll(".xk-steps, .xk-answer")) turn.append(node.cloneNode(true)), node.replaceChildren();
-    if (extra) turn.append(extra);
-    find("#xk-log").append(turn);
+    const content = live && find(`[data-turn="${turn}"]`, live);
+    const drawn = make("div", { class: "xk-turn" });
+    if (content) {
+      drawn.append(...[...content.children].map((node) => node.cloneNode(true)));
+      for (const node of content.children) node.replaceChildren();
+    }
+    for (const node of drawn.querySelectorAll(".xk-running, .xk-working")) node.remove();
+    if (extra) drawn.append(extra);
+    find("#xk-log").append(drawn);
     live?.classList.add("xk-idle");
     sessionStorage.removeItem("xk.open");
-    keep(question, turn.innerHTML);
+    keep(question, drawn.innerHTML);
     setBusy(false);
-    return turn;
+    return drawn;
   }
   function note(key) {
     return make("div", { class: "xk-answer xk-error", role: "alert" }, make("p", {}, say(key)),
       make("button", { type: "button", "data-ask": question }, say("retry")));
   }
-  async function finish() {
-    if (!busy) return;
-    // The library may draw the last piece a moment after it says that the event is over.
-    let final = null;
-    for (let tries = 0; tries < 40 && !final; tries++) {
-      final = find("#xk-live:not(.xk-idle) [data-final]");
-      if (!final) await new Promise((later) => setTimeout(later, 50));
-    }
-    if (!busy) return;
-    const turn = settle(final ? null : note("interrupted"));
-    announce(say(final ? "ready" : "interrupted"));
-    turn.previousElementSibling?.scrollIntoView({ block: "start", behavior: "smooth" });
+  function finish() {
+    const drawn = settle(null);
+    announce(say("ready"));
+    drawn.previousElementSibling?.scrollIntoView({ block: "start", behavior: "smooth" });
     find("#xk-box textarea")?.focus({ preventScroll: true });
   }
   function stopped() {
@@ -411,6 +411,20 @@
     probe() { draw("machine"); },
     history() { root.classList.toggle("xk-side-open"); },
   };
+  // One question at a time: further clicks and Enters do not reach the library.
+  function refused() {
+    const text = pending ?? find("#xk-box textarea")?.value ?? "";
+    if (busy || !text.trim() || Date.now() - claimed < 1500) return true;
+    claimed = Date.now();
+    return false;
+  }
+  function guard(event) {
+    const isSend = event.type === "click" ? event.target.closest?.("#xk-send")
+      : event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.closest?.("#xk-box");
+    if (isSend && refused()) { event.stopImmediatePropagation(); event.preventDefault(); }
+  }
+  document.addEventListener("click", guard, true);
+  document.addEventListener("keydown", guard, true);
   document.addEventListener("click", (event) => {
     const on = event.target.closest?.("button, a");
     if (!on) return;
@@ -473,5 +487,5 @@
   // The library adds its head to the page either as it is sent or later.
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);
   else ready();
-  window.xuanka = { begin, finish, stopped, ask, draw, lang: () => lang, address: () => `?${params}` };
+  window.xuanka = { begin, stopped, ask, draw, lang: () => lang, address: () => `?${params}` };
 })();
