@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tools.models.counting import ParamCounts, count_params, kv_elems_per_token
+    from tools.models.described import described_model
     from tools.models.gguf import model_from_gguf
     from tools.models.hf_config import model_from_config_file, model_from_hf_config
     from tools.models.names import Family, closest_names, find_family, find_model, try_find_model
@@ -35,6 +36,7 @@ _HOMES = {
     "gguf": ("model_from_gguf",),
     "safetensors": ("model_from_safetensors",),
     "counting": ("ParamCounts", "count_params", "kv_elems_per_token"),
+    "described": ("described_model",),
     "reference": ("reference_model",),
     "scan": ("FamilyMention", "scan_families", "scan_models"),
     "registry": ("all_models", "get_model"),
@@ -61,6 +63,7 @@ __all__ = [
     "all_models",
     "closest_names",
     "count_params",
+    "described_model",
     "find_family",
     "find_model",
     "get_model",
