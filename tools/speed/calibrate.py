@@ -36,6 +36,8 @@ ROW_WEIGHT = 5.0
 """A row off by a tenth weighs as much as a constant off by a quarter of its prior width."""
 CROWDING = 0.6
 """Rows of one source, model and card share a weight of their number to the power 1 - CROWDING."""
+FEWEST_ROWS = 10
+"""Rows of one engine that its own launch cost is learnt from."""
 COVERAGE = 0.88
 LEAST_SPREAD, MOST_SPREAD = 1.25, 2.0
 Constants = Mapping[str, float]
@@ -56,6 +58,7 @@ class Sample:
     predict: Callable[[Constants, float], float]
     """Value under constants and a correction factor."""
     light: float = 1.0
+    generation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,7 @@ def serving_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
         _source(row), device.name, f"{_source(row)}/{tags['engine-format']}/{device.name}",
         float(row["decode_tok_s"]), core, tags, spread_style(step), predict,
         0.2 if step.engine.style == "eager" and step.prompt_len > 4000 else 1.0,
+        device.generation,
     )  # fmt: skip
 
 
@@ -193,6 +197,10 @@ def _extra(name: str, samples: Sequence[Sample]) -> dict[str, tuple[float, float
     rows = load_data("priors")["serving_per_card"]
     found: dict[str, tuple[float, float]] = {}
     seen = Counter(sample.device for sample in samples)
+    used = Counter(sample.tags["engine"] for sample in samples if sample.spread != "eager")
+    for engine, count in used.items():
+        if count >= FEWEST_ROWS:
+            found[f"start:{engine}"] = (1.0, rows["start"]["width"])
     for sample in samples:
         if sample.device.startswith("CPU") or seen[sample.device] < 2:
             continue
@@ -228,7 +236,11 @@ def _factor(sample: Sample, learnt: Groups) -> float:
 def _affected(model: Model) -> dict[str, list[int]]:
     """Rows that the constants of single cards move."""
     return {
-        name: [i for i, s in enumerate(model.samples) if s.device == name.partition(":")[2]]
+        name: [
+            i
+            for i, s in enumerate(model.samples)
+            if name.partition(":")[2] in (s.device, s.tags.get("engine"))
+        ]
         for name in model.extra
     }
 
@@ -255,7 +267,20 @@ def learn(model: Model, *, rounds: int = 2) -> tuple[Fit, Groups]:
         errors = [math.log(s.predict(fit.constants, 1.0) / s.truth) for s in samples]
         learnt = group_factors(errors, [s.tags for s in samples], model.trust, weights)
         factors = [_factor(sample, learnt) for sample in samples]
-    return fit, learnt
+    return Fit({**fit.constants, **_generations(model, fit)}, fit.deviation), learnt
+
+
+def _generations(model: Model, fit: Fit) -> dict[str, float]:
+    """What the measured cards of one generation share, for those that were not measured."""
+    generation = {s.device: s.generation for s in model.samples}
+    shares: dict[str, list[float]] = {}
+    for name, value in fit.constants.items():
+        kind, _, device = name.partition(":")
+        if kind == "card":
+            shares.setdefault(generation[device], []).append(math.log(value))
+    return {
+        f"generation:{name}": math.exp(sum(logs) / (len(logs) + 1)) for name, logs in shares.items()
+    }
 
 
 def errors_of(samples: Sequence[Sample], fit: Fit, learnt: Groups) -> list[float]:

@@ -159,6 +159,7 @@ def decode_parts(
     launch = shape.layers * c[f"launch_{style}"] * 1e-3 * (c["launch_cpu"] if card.is_cpu else 1.0)
     if step.weights.kind in ("nf4", "bnb8", "gptq8", "fp8", "awq"):
         launch *= c[f"slower_{step.weights.kind}"] if style == "eager" else 1.0
+    launch *= c.get(f"start:{step.engine.name}", 1.0)
     if style == "eager":
         launch *= c.get(f"host:{card.name}", 1.0)
     if shape.is_moe and style == "eager":
