@@ -10,7 +10,7 @@ from agent.understanding.asking import clarifying_question
 from agent.understanding.conversation import Carried, carry_over, drop_taken_back, leans_on
 from agent.understanding.intent import choose_intent, features_of, has_frame
 from agent.understanding.language import language_of
-from agent.understanding.premise_checks import Scene
+from agent.understanding.premise_scene import Scene
 from agent.understanding.premises import corrections_for
 from agent.understanding.readers.amounts import read_amounts
 from agent.understanding.readers.counts import (

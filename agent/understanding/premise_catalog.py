@@ -7,12 +7,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.understanding.data import load
+from agent.understanding.premise_scene import Fields, Scene, short_name
 
 if TYPE_CHECKING:
-    from agent.understanding.premise_checks import Scene
     from tools.catalog import Family, InstanceLookup, InstanceMention
 
-Fields = dict[str, Any]
 _NEAREST = 3
 
 
@@ -54,7 +53,6 @@ def cpu_family(scene: Scene) -> list[Fields]:
 @cache
 def suggested_families(provider: str) -> tuple[str, ...]:
     """GPU families of a cloud to name instead, each with its cards: gn6i (T4)."""
-    from agent.understanding.premise_checks import short_name
     from tools.catalog import find_instance
 
     named = []
@@ -225,7 +223,6 @@ def _card_fields(mention: InstanceMention, card: Any, labels: set[str], counts: 
 
 
 def _is_one_of(name: str, labels: set[str]) -> bool:
-    from agent.understanding.premise_checks import short_name
 
     return any(name == label or short_name(name) == short_name(label) for label in labels)
 

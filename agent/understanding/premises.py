@@ -12,7 +12,8 @@ from typing import Any
 from agent.answer import Correction, Language
 from agent.understanding.data import load
 from agent.understanding.phrases import PhraseTable
-from agent.understanding.premise_checks import CHECKS, CONDITIONS, Fields, Scene
+from agent.understanding.premise_checks import CHECKS, CONDITIONS
+from agent.understanding.premise_scene import Fields, Scene
 
 _MOST = 4
 """Corrections in one answer."""

@@ -1,0 +1,163 @@
+"""Checks about cards: sizes that do not exist, NVLink, formats and features they lack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from agent.understanding.premise_scene import Fields, Scene, short_name, sizes_of
+from agent.understanding.readers.names import Card
+
+
+def _cc(card: Card) -> str:
+    return "?" if card.spec.compute_capability is None else f"{card.spec.compute_capability:.1f}"
+
+
+def card_size(scene: Scene) -> list[Fields]:
+    """A card with a memory size that none of its kind has."""
+    found = []
+    for card in scene.cards:
+        given = card.memory_gb if card.conflict else _size_said_of(scene.text, card)
+        sizes = sizes_of(short_name(card.spec.name))
+        if given is None or not sizes or any(abs(given - size) < 0.08 * size for size in sizes):
+            continue
+        found.append(
+            {
+                "card": short_name(card.spec.name),
+                "given": f"{given:g}",
+                "sizes": "/".join(f"{size:g}" for size in sizes),
+                "source": card.spec.source.id,
+            }
+        )
+    return found
+
+
+_SAID_SIZE = re.compile(
+    r"\s?(?:有|带|是|的显存是|的显存有|has|have|with|comes with)\s?(?P<gb>\d{1,3})\s?gi?b?"
+    r"(?![a-z0-9])(?:\s?(?:的)?(?:显存|vram|版))?"
+)
+
+
+def _size_said_of(text: str, card: Card) -> float | None:
+    """Size that a verb gives a card ("A10 有 80G 显存"), in GB."""
+    if card.slice_name or card.spec.is_unified:
+        return None
+    found = _SAID_SIZE.match(text, card.end)
+    return float(found["gb"]) if found is not None else None
+
+
+def nvlink(scene: Scene) -> list[Fields]:
+    """NVLink said of a card that has none."""
+    return [
+        {"card": short_name(card.spec.name), "source": card.spec.source.id}
+        for card in scene.cards
+        if card.spec.nvlink is False and scene.near("nvlink", card)
+    ]
+
+
+def pooled_memory(scene: Scene) -> list[Fields]:
+    """Cards whose summed memory is set against a need that no single one meets."""
+    if not scene.cards and scene.out.get("gpu_mem_gb"):
+        return _pooled_class(scene)
+    for card in scene.cards:
+        count = card.count or scene.board.value("loose_count") or 1
+        each = card.memory_gb if not card.conflict else card.spec.memory_label_gb
+        each = each or card.spec.memory_label_gb
+        if count < 2 or not each:
+            continue
+        total = each * count
+        claimed = scene.board.value("need_gb") or scene.board.value("total_mem_gb") or 0
+        is_sum = (
+            re.search(rf"(?:=|共|total(?: of)?|就是|有)\s?{total:g}\s?g", scene.text) is not None
+        )
+        if is_sum or (each < claimed <= total and scene.says("fits_by_sum")):
+            return [
+                {
+                    "count": count,
+                    "total": f"{total:g}",
+                    "each": f"{each:g}",
+                    "source": card.spec.source.id,
+                }
+            ]
+    return []
+
+
+def _pooled_class(scene: Scene) -> list[Fields]:
+    """The same of cards that are only known by their size ("8*24G=192G")."""
+    count, each = scene.out.get("gpu_count") or 1, scene.out.get("gpu_mem_gb")
+    total = each * count
+    if count < 2 or not re.search(rf"(?:=|共|total(?: of)?|就是|有)\s?{total:g}\s?g", scene.text):
+        return []
+    return [{"count": count, "total": f"{total:g}", "each": f"{each:g}", "source": "rule:devices"}]
+
+
+def _unsupported(scene: Scene, words: str, flag: str) -> list[Card]:
+    if not scene.claims(words):
+        return []
+    cards = [card for card in scene.cards if getattr(card.spec, flag) is False]
+    return [card for card in cards if scene.near(words, card) or len(scene.cards) == 1]
+
+
+def bf16(scene: Scene) -> list[Fields]:
+    """BF16 on a card without it."""
+    return [
+        {"card": short_name(card.spec.name), "cc": _cc(card), "source": card.spec.source.id}
+        for card in _unsupported(scene, "bf16", "bf16_supported")
+    ]
+
+
+def fp8(scene: Scene) -> list[Fields]:
+    """FP8 on a card without it."""
+    found = []
+    for card in _unsupported(scene, "fp8", "fp8_supported"):
+        known = card.spec.compute_capability is not None
+        found.append(
+            {
+                "card": short_name(card.spec.name),
+                "cc_zh": f"(计算能力 {_cc(card)})" if known else "",
+                "cc_en": f" (compute capability {_cc(card)})" if known else "",
+                "source": card.spec.source.id,
+            }
+        )
+    return found
+
+
+def flash_attention(scene: Scene) -> list[Fields]:
+    """FlashAttention-2 on a card older than Ampere."""
+    return [
+        {"card": short_name(card.spec.name), "cc": _cc(card), "source": card.spec.source.id}
+        for card in _unsupported(scene, "flash_attention", "flash_attention2_supported")
+        if card.spec.compute_capability is not None
+    ]
+
+
+def mig(scene: Scene) -> list[Fields]:
+    """MIG on a card that cannot be split."""
+    return [
+        {"card": short_name(card.spec.name), "source": card.spec.source.id}
+        for card in scene.cards
+        if card.spec.mig is False and scene.near("mig", card)
+    ]
+
+
+_BRAND = re.compile(r"(?:tesla|nvidia|geforce|英伟达)[ \-]?\Z")
+
+
+def same_card(scene: Scene) -> list[Fields]:
+    """One card under two names, set against each other ("T4 还是 Tesla T4")."""
+    names: set[str] = set()
+    for card in scene.cards:
+        brand = _BRAND.search(scene.text[max(0, card.start - 9) : card.start])
+        names.add((brand[0] if brand else "") + re.sub(r"^\d+\s?[x*张块]?\s?", "", card.text))
+    rows = {card.label for card in scene.cards}
+    is_pair = len(scene.cards) == 2 and len(rows) == 1 and len(names) == 2
+    if not is_pair or not scene.says("set_against"):
+        return []
+    source = scene.cards[0].spec.source.id
+    return [{"names": " = ".join(sorted(names)), "source": source}]
+
+
+CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
+    check.__name__: check
+    for check in (card_size, nvlink, pooled_memory, bf16, fp8, flash_attention, mig, same_card)
+}
