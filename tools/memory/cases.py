@@ -14,7 +14,13 @@ from tools.gpus import GpuSpec, find_gpu, memory_class
 from tools.memory.estimator import estimate
 from tools.memory.fitting import fit
 from tools.memory.result import MemoryEstimate
-from tools.memory.workload import InferenceWorkload, TrainingWorkload, Workload, split_method
+from tools.memory.workload import (
+    InferenceWorkload,
+    Objective,
+    TrainingWorkload,
+    Workload,
+    split_method,
+)
 from tools.models import ModelSpec, find_model, get_model, reference_model
 from tools.units import bytes_from_gb, bytes_from_gib, bytes_from_mib
 
@@ -31,6 +37,11 @@ class CaseModel(NamedTuple):
     spec: ModelSpec
     quantization: str | None
     is_reference: bool
+
+
+_KIND_OBJECTIVES: dict[str, Objective] = {
+    "bert": "classify", "mlm": "mlm", "embed": "contrastive",
+}  # fmt: skip
 
 
 def case_model(row: Row) -> CaseModel:
@@ -61,6 +72,7 @@ def training_case(row: Row) -> TrainingWorkload:
     extra: Row = row.get("extra") or {}
     model = case_model(row)
     goal = split_method(str(row.get("method") or "full"))
+    objective = _KIND_OBJECTIVES.get(str(row.get("kind")), goal.objective)
     method = goal.method
     trainable = str(extra.get("trainable") or "")
     if method is None:
@@ -80,7 +92,7 @@ def training_case(row: Row) -> TrainingWorkload:
         torch_build="cpu" if simulated else None,
         attention=row.get("attention"),
         method=method,
-        objective=goal.objective,
+        objective=objective,
         precision=precision,
         autocast=autocast,
         weights_dtype=extra.get("weights_dtype"),
@@ -142,13 +154,15 @@ def inference_case(row: Row) -> InferenceWorkload:
         gpu_count=row.get("num_gpus"),
         attention=row.get("attention"),
         torch_build="cpu" if simulated else None,
-        engine=row.get("engine"),
+        engine=row.get("engine") or ("transformers" if simulated else None),
         engine_version=row.get("engine_version"),
-        weight_format=row.get("weight_format") or model.quantization,
-        batch=row.get("batch"),
-        prompt_len=1 if at_load else row.get("prompt_len"),
+        weight_format=row.get("weight_format") or model.quantization or _dtype(row),
+        batch=row.get("batch") or row.get("micro_batch_size"),
+        prompt_len=1 if at_load else row.get("prompt_len") or row.get("seq_len"),
         generated_len=row.get("generated_len"),
-        context_len=1 if at_load else row.get("prompt_len" if simulated else "context_len"),
+        context_len=1
+        if at_load
+        else row.get("prompt_len" if simulated else "context_len") or row.get("seq_len"),
         kv_dtype=row.get("kv_dtype"),
         kv_cache_kind="legacy" if cache.startswith("legacy") else None,
         logits=row.get("logits"),
@@ -158,6 +172,14 @@ def inference_case(row: Row) -> InferenceWorkload:
         kv_tokens=extra.get("kv_tokens"),
         includes_context=extra.get("includes_cuda_context"),
     )
+
+
+def _dtype(row: Row) -> str | None:
+    """Weight format of a forward that names only its precision."""
+    precision = row.get("precision")
+    if precision is None or row.get("quantization") not in (None, "none"):
+        return None
+    return "bf16" if precision in ("pure-bf16", "pure-fp16") else "fp32"
 
 
 def case_workload(row: Row) -> Workload:

@@ -28,7 +28,7 @@ def decoder_of(spec: ModelSpec) -> ModelSpec | None:
     A vision-language row borrows its text backbone's layers, any other language model those of
     the reference architecture of its size. None for models that are no decoders.
     """
-    if is_decoder(spec):
+    if is_decoder(spec) or is_encoder(spec):
         return spec
     if spec.kind not in _LANGUAGE_KINDS:
         return None
@@ -68,6 +68,11 @@ def is_decoder(spec: ModelSpec) -> bool:
     )
 
 
+def is_encoder(spec: ModelSpec) -> bool:
+    """Whether the model is a BERT-like encoder: no cache, no output head of its own."""
+    return spec.formula in ("bert", "deberta") and bool(spec.hidden_size and spec.vocab_size)
+
+
 @cache
 def layer_linears(spec: ModelSpec, code: str = "") -> tuple[tuple[Linear, int], ...]:
     """Every matrix inside the layers, with the number of layers that have it."""
@@ -86,7 +91,7 @@ def param_groups(spec: ModelSpec) -> ParamGroups:
     Raises:
         UnsupportedError: If the model's dimensions are not known.
     """
-    if not is_decoder(spec):
+    if not is_decoder(spec) and not is_encoder(spec):
         raise UnsupportedError(
             spec.name, reason=f"no layer dimensions of a decoder are known (kind {spec.kind})"
         )
@@ -95,7 +100,8 @@ def param_groups(spec: ModelSpec) -> ParamGroups:
     experts = _expert_params(spec)
     width = spec.embed_proj_dim or hidden
     embedding = vocab * width
-    head = 0 if spec.tie_word_embeddings or spec.no_lm_head else vocab * width
+    headless = spec.tie_word_embeddings or spec.no_lm_head or is_encoder(spec)
+    head = 0 if headless else vocab * width
     vision = spec.vision_params or 0
     other = spec.params_total - linear - experts - embedding - head - vision
     if other < 0 or other > _UNEXPLAINED * spec.params_total:

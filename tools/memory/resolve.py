@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tools.errors import BadQuantityError
 from tools.memory.defaults import LORA_RANK, SEQ_LEN
+from tools.memory.params import is_encoder
 from tools.memory.sharding import Sharding, sharding_of
 from tools.memory.tables import Row, find_row, row_name, table
 from tools.memory.workload import TrainingWorkload
@@ -116,7 +117,7 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
     return TrainRun(
         spec=workload.model,
         method=method,
-        objective=workload.objective or "sft",
+        objective=workload.objective or ("classify" if is_encoder(workload.model) else "sft"),
         quantization=quantization,
         precision=precision,
         weight_width=width,
@@ -279,12 +280,15 @@ def _lengths(fill: _Filler) -> _Lengths:
     workload = fill.workload
     batch = fill.get("micro_batch_size", 1)
     seq_len = _sequence(fill)
-    objective = workload.objective or "sft"
+    objective = workload.objective or ("classify" if is_encoder(workload.model) else "sft")
     sequences = batch * (2 if objective in _PAIRS and not workload.packed else 1)
     tokens = sequences * seq_len
     if objective == "grpo" and workload.completion_len:
         return _Lengths(tokens, sequences * workload.completion_len, seq_len, sequences)
-    if objective in ("contrastive", "rerank", "reward"):
+    if objective == "contrastive":
+        query = workload.max_prompt_len or min(seq_len, 64)
+        return _Lengths(batch * (seq_len + query), 0, seq_len, 2 * batch)
+    if objective in ("rerank", "reward", "classify"):
         return _Lengths(tokens, 0, seq_len, sequences)
     return _Lengths(tokens, tokens, seq_len, sequences)
 

@@ -9,11 +9,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from tools.memory.layers.decoder import BuiltLayer, build_layer, build_tail
+from tools.memory.layers.decoder import (
+    BuiltLayer,
+    build_embedding,
+    build_layer,
+    build_tail,
+)
 from tools.memory.layers.ops import Mode
 from tools.memory.layers.plan import family_row, layer_kinds
 from tools.memory.logits import loss_path
-from tools.memory.params import param_groups
+from tools.memory.params import is_encoder, param_groups
 from tools.memory.resolve import TrainRun
 from tools.memory.states import States, states_of
 from tools.memory.tape import LayerForm, Size
@@ -106,7 +111,8 @@ def _stack(
     )
     hidden = spec.hidden_size or 0
     vocab = (spec.vocab_size or 0) / split
-    tail = build_tail(hidden, vocab, row["norm"], tail_mode, bias=spec.lm_head_bias)
+    norm = "mlm" if is_encoder(spec) else row["norm"]
+    tail = build_tail(hidden, vocab, norm, tail_mode, bias=spec.lm_head_bias)
     built = tuple(build_layer(plan, mode) for plan in kinds.plans)
     order = kinds.order
     if frozen_start and order:
@@ -173,7 +179,8 @@ def _frames(run: TrainRun, stack: Stack, states: States) -> list[_Frame]:
     stages = run.sharding.pipeline
     order = stack.order
     if stages == 1:
-        return [_frame(run, stack, states, order, 1, has_head=True)]
+        has_head = not is_encoder(run.spec) or run.objective == "mlm"
+        return [_frame(run, stack, states, order, 1, has_head=has_head)]
     size = -(-len(order) // stages)
     return [
         _frame(run, stack, states, order[:size], stages, has_head=False),
@@ -197,7 +204,8 @@ def _frame(
     kept_of = [_kept_form(run, built.form).at(tokens, keys) * flights for built in stack.built]
     share = 0.0 if run.kept_grads else states.gradient_share
     grads_of = [built.form.weight_grads[0] * share for built in stack.built]
-    kept, total = [0.0], 0.0
+    total = _embedding_kept(run, tokens)
+    kept = [total]
     for kind in order:
         total += kept_of[kind]
         kept.append(total)
@@ -216,6 +224,14 @@ def _frame(
     return _Frame(
         run, stack, states, tokens, keys, order, flights, kept, grads, casts, before, has_head
     )
+
+
+def _embedding_kept(run: TrainRun, tokens: float) -> float:
+    """What the embedding of an encoder keeps: the norm's input and a dropout mask."""
+    if not is_encoder(run.spec):
+        return 0.0
+    form = build_embedding(run.spec.hidden_size or 0, layer_mode(run)).form
+    return form.kept.at(tokens, 0.0) if not run.adapter else 0.0
 
 
 def _moments(run: TrainRun, stack: Stack, states: States) -> list[Moment]:
@@ -304,6 +320,10 @@ def _layer_moments(frame: _Frame, head_grad: float, held: float) -> list[Moment]
     return moments
 
 
+def _has_tied_head(run: TrainRun) -> bool:
+    return not is_encoder(run.spec) or run.objective == "mlm"
+
+
 def _last_moments(frame: _Frame, held: float) -> list[Moment]:
     """End of backward (embedding gradients) and the optimizer step."""
     run, states = frame.run, frame.states
@@ -316,7 +336,9 @@ def _last_moments(frame: _Frame, held: float) -> list[Moment]:
     extra = 0.0
     if run.kept_grads:
         extra = table
-    elif spec.tie_word_embeddings and not spec.no_lm_head:
+    elif run.objective == "contrastive":
+        extra = table * (2 if run.asked.torch_build == "cpu" else 1)
+    elif spec.tie_word_embeddings and not spec.no_lm_head and _has_tied_head(run):
         extra = table if run.autocast and run.master_width == 4 else 2 * table
     stream = frame.tokens * (spec.hidden_size or 0) * (4 if run.weight_width == 4 else 2)
     moments.append(Moment("embedding_backward", gradients, stream, held, extra))

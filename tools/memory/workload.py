@@ -18,7 +18,7 @@ from tools.models import ModelSpec
 Method = Literal["full", "freeze", "lora", "dora", "qlora", "galore", "lomo", "badam"]
 Objective = Literal[
     "sft", "pretrain", "dpo", "kto", "orpo", "reward", "ppo", "grpo", "distill", "contrastive",
-    "rerank",
+    "rerank", "classify", "mlm",
 ]  # fmt: skip
 Precision = Literal["fp32", "bf16-mixed", "fp16-mixed", "pure-bf16", "pure-fp16", "fp8"]
 Checkpointing = Literal["none", "full", "selective"]
@@ -147,6 +147,7 @@ class TrainingWorkload(_Workload):
     response_len: int | None = None
     """PPO and GRPO: generated tokens."""
     max_prompt_len: int | None = None
+    """Longest prompt; for contrastive training the query's tokens (seq_len is the document's)."""
     completion_len: int | None = None
     num_generations: int | None = None
     reference_model: bool | None = None
@@ -234,6 +235,7 @@ _OBJECTIVES: dict[str, Objective] = {
     "sft": "sft", "cpt": "pretrain", "pretrain": "pretrain", "dpo": "dpo", "kto": "kto",
     "orpo": "orpo", "simpo": "orpo", "rm": "reward", "reward": "reward", "ppo": "ppo",
     "grpo": "grpo", "distill": "distill", "contrastive": "contrastive", "rerank": "rerank",
+    "classify": "classify", "mlm": "mlm",
 }  # fmt: skip
 
 

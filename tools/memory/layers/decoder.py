@@ -33,6 +33,8 @@ def build_layer(plan: LayerPlan, mode: Mode, *, input_grad: bool = True) -> Buil
 def _layer(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
     if plan.norms.startswith("parallel"):
         return _parallel(net, x, plan)
+    if plan.norms == "post_ln":
+        return _encoder(net, x, plan)
     normed = x if plan.norms == "post" else net.norm(x, plan.norm)
     branch = attention(net, normed, plan)
     if plan.hidden_dropout:
@@ -47,6 +49,21 @@ def _layer(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
     if plan.norms in ("post", "both"):
         branch = net.norm(branch, plan.norm)
     return net.add(middle, branch)
+
+
+def _encoder(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
+    """BERT and kin: the norm stands on the sum."""
+    middle = net.norm(net.add(x, net.drop(attention(net, x, plan))), plan.norm)
+    return net.norm(net.add(middle, net.drop(_feed_forward(net, middle, plan))), plan.norm)
+
+
+@lru_cache(maxsize=256)
+def build_embedding(hidden: float, mode: Mode) -> BuiltLayer:
+    """Sum of word, position and type vectors, its norm and dropout (encoders)."""
+    net = Net(mode)
+    x = net.tape.source(per_token(hidden), mode.stream_width, grad_needed=True)
+    out = net.drop(net.norm(x, "ln"))
+    return BuiltLayer(net.tape.form(x, out), ())
 
 
 def _parallel(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
@@ -71,6 +88,10 @@ def build_tail(
     """Final norm and output head; the logits are the output."""
     net = Net(mode)
     x = net.tape.source(per_token(hidden), mode.stream_width, grad_needed=True)
-    normed = net.norm(x, norm)
+    if norm == "mlm":
+        x_dense = net.linear(x, "mlm_dense", hidden, hidden, bias=True, quantizable=False)
+        normed = net.norm(net.silu(x_dense), "ln")
+    else:
+        normed = net.norm(x, norm)
     out = net.linear(normed, "lm_head", hidden, vocab, bias=bias, quantizable=False)
     return BuiltLayer(net.tape.form(x, out), tuple(net.linears))

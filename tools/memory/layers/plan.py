@@ -78,6 +78,8 @@ def family_row(spec: ModelSpec) -> dict[str, Any]:
     rows = _families()
     base = dict(rows["llama"])
     own = rows.get(spec.family or "")
+    if own is None and spec.formula in ("bert", "deberta"):
+        own = rows["bert"]
     if own is None and spec.norm == "ln":
         own = rows["gpt_neox"]
     if own is not None:

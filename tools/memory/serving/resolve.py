@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tools.errors import BadQuantityError
 from tools.memory.defaults import CONTEXT_LEN
 from tools.memory.parallel import check_divisibility
+from tools.memory.params import is_encoder
 from tools.memory.tables import Row, find_row, row_name, table
 from tools.memory.workload import InferenceWorkload
 from tools.models import ModelSpec
@@ -92,7 +93,7 @@ def resolve_inference(workload: InferenceWorkload) -> ServeRun:
         all_logits=workload.logits == "all" or old,
         old_logits=old,
         legacy_cache=workload.kv_cache_kind == "legacy",
-        is_encoder=False,
+        is_encoder=is_encoder(workload.model),
         assumed=tuple(assumed),
         asked=workload,
     )

@@ -128,7 +128,9 @@ def _sizes(run: ServeRun, weights: ServedWeights) -> _Sizes:
 
 
 def cache_bytes(run: ServeRun, form: CacheForm) -> float:
-    """Keys, values and states on one card, in bytes."""
+    """Keys, values and states on one card, in bytes; encoders keep none."""
+    if run.is_encoder or run.spec.kind in ("embedding", "reranker"):
+        return 0.0
     tokens = run.context_len
     if run.asked.kv_tokens is not None:
         elements = float(form.growing * run.asked.kv_tokens)
@@ -169,6 +171,8 @@ def _work(run: ServeRun, form: CacheForm, cache: float) -> tuple[float, str]:
     prefill += buffers
     if run.legacy_cache:
         return max(cache + buffers, prefill - _later_cache(run, form)), "decode"
+    if run.is_encoder:
+        return prefill, "forward"
     decode = buffers + 2 * run.batch * form.largest_layer * run.context_len * run.kv_bits / 8
     later = _later_cache(run, form)
     if prefill - later > decode:
