@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from knowledge.building import BuildReport, build
     from knowledge.corrections import all_errata, errata
     from knowledge.library import Library
-    from knowledge.retriever import Retriever, search
+    from knowledge.retriever import Retriever, get_passage, search
     from knowledge.settings import KnowledgeSettings
     from knowledge.types import Erratum, Passage
 
@@ -26,6 +26,7 @@ _HOMES = {
     "all_errata": "corrections",
     "build": "building",
     "errata": "corrections",
+    "get_passage": "retriever",
     "search": "retriever",
 }
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "all_errata",
     "build",
     "errata",
+    "get_passage",
     "search",
 ]
 

@@ -20,6 +20,7 @@ from knowledge.relevance import (
     THRESHOLD,
     Calibration,
     Evidence,
+    Relevance,
     Scores,
     calibration,
     relevance,
@@ -109,7 +110,7 @@ class Parts:
     def rankings(self) -> dict[str, Callable[[Case], Sequence[frozenset[str]]]]:
         """Name of a part → its ranking, ungated but for the last."""
 
-        def order(scores: Scores) -> list[frozenset[str]]:
+        def order(scores: Scores | Relevance) -> list[frozenset[str]]:
             return [self._claims[u] for u in np.argsort(-scores, kind="stable")[:TOP]]
 
         def wording(case: Case) -> Scores:

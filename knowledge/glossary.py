@@ -16,6 +16,7 @@ import yaml
 from knowledge.text import fold
 from tools.errors import DataError
 
+_AS_WORD = r"(?<![a-z0-9.-])(?:{})(?![a-z0-9])"
 _ASCII = re.compile(r"[\x00-\x7f]+")
 
 
@@ -26,18 +27,27 @@ class _Form(NamedTuple):
     """Latin forms must stand as words; Chinese ones may stand anywhere."""
 
 
+class _Glossary(NamedTuple):
+    forms: tuple[_Form, ...]
+    patterns: tuple[tuple[re.Pattern[str], str], ...]
+
+
 @cache
-def _forms() -> tuple[_Form, ...]:
+def _glossary() -> _Glossary:
     raw = files("knowledge").joinpath("data/glossary.yaml").read_text(encoding="utf-8")
     table: dict[str, list[str]] = yaml.load(raw, Loader=yaml.CBaseLoader)
     found: list[_Form] = []
+    patterns = []
     for concept, written in table.items():
         for form in written:
+            if form.startswith("/"):
+                patterns.append((re.compile(_AS_WORD.format(form.strip("/"))), concept))
+                continue
             text = fold(form)
             if len(text) < 2:
                 raise DataError(f"data/glossary.yaml: {concept!r} has a form shorter than 2.")
             found.append(_Form(text, concept, _ASCII.fullmatch(text) is not None))
-    return tuple(found)
+    return _Glossary(tuple(found), tuple(patterns))
 
 
 def _stands_as_word(form: str, text: str) -> bool:
@@ -61,11 +71,14 @@ def concepts(text: str) -> frozenset[str]:
     ['reclaim', 'spot']
     """
     folded = fold(text)
-    return frozenset(
+    glossary = _glossary()
+    found = {
         f.concept
-        for f in _forms()
+        for f in glossary.forms
         if f.text in folded and (not f.is_ascii or _stands_as_word(f.text, folded))
-    )
+    }
+    found.update(c for pattern, c in glossary.patterns if pattern.search(folded))
+    return frozenset(found)
 
 
 def names(form: str, folded: str) -> bool:

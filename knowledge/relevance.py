@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from knowledge.field import Belonging
 
 Scores = NDArray[np.float32]
+Relevance = NDArray[np.float64]
+"""In double precision: near 1 single precision would tie what is not equal."""
 THRESHOLD = 0.5
 """A query whose best unit stays below this is answered with nothing."""
 CONCEPTS_COUNTED = 4
@@ -68,28 +70,32 @@ def calibration(mode: str) -> Calibration:
     return Calibration(**rows[mode])
 
 
-def relevance(evidence: Evidence, constants: Calibration | None = None) -> Scores:
+def relevance(evidence: Evidence, constants: Calibration | None = None) -> Relevance:
     """Relevance of each unit, (units,), 0 to 1."""
     e = evidence
     c = constants or calibration("lexical" if e.dense is None else "hybrid")
-    x = c.lexical * e.lexical + c.concept * min(e.concept_count, CONCEPTS_COUNTED) + c.bias
+    x = (
+        c.lexical * e.lexical.astype(np.float64)
+        + c.concept * min(e.concept_count, CONCEPTS_COUNTED)
+        + c.bias
+    )
     x = x + c.wording * e.wording
     if e.dense is not None and e.belonging is not None:
         x = x + c.dense * (e.dense - e.belonging.nearest_background) / e.spread
         x = x + c.probe * e.belonging.probe
-    result: Scores = (1 / (1 + np.exp(-x))).astype(np.float32)
+    result: Relevance = 1 / (1 + np.exp(-x))
     return result
 
 
-def document_relevance(evidence: Evidence, lexical: Scores, dense: Scores | None) -> Scores:
+def document_relevance(evidence: Evidence, lexical: Scores, dense: Scores | None) -> Relevance:
     """Relevance of each piece of a reader's own documents, (pieces,), 0 to 1.
 
     They may be about anything, so the field does not matter: a piece is compared with how near
     the query comes to unrelated questions on average.
     """
     c = calibration("documents-lexical" if dense is None else "documents")
-    x = c.lexical * lexical + c.bias
+    x = c.lexical * lexical.astype(np.float64) + c.bias
     if dense is not None and evidence.belonging is not None:
         x = x + c.dense * (dense - evidence.belonging.mean_background) / evidence.spread
-    result: Scores = (1 / (1 + np.exp(-x))).astype(np.float32)
+    result: Relevance = 1 / (1 + np.exp(-x))
     return result

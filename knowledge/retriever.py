@@ -116,6 +116,13 @@ class Retriever:
                     self._is_loaded = True
         return self._embedder
 
+    def passage(self, passage_id: str) -> Passage | None:
+        """The guidance passage with this id; None when there is none."""
+        for section in self._guidance.passages:
+            if section.passage_id == passage_id:
+                return _to_passage(section, 1.0, self.mode)
+        return None
+
     def _passage(self, unit: int, score: float, language: Language) -> Passage:
         rows = [self._guidance.passages[r] for r in self._guidance.units[unit]]
         section = next((s for s in rows if s.language == language), rows[0])
@@ -224,3 +231,8 @@ def _default(settings: KnowledgeSettings) -> Retriever:
 def search(query: str, *, k: int = 5, language: Language | None = None) -> list[Passage]:
     """Passages that answer a query, from an index that is opened on the first call and kept."""
     return _default(KnowledgeSettings.from_env()).search(query, k=k, language=language)
+
+
+def get_passage(passage_id: str) -> Passage | None:
+    """The guidance passage with this id, as a citation names it; None when there is none."""
+    return _default(KnowledgeSettings.from_env()).passage(passage_id)
