@@ -24,6 +24,7 @@ from tools.catalog.loader import (
     read_spot,
 )
 from tools.catalog.offer import Billing, InstanceOffer, Price, SpotRecord
+from tools.catalog.providers import home_region
 from tools.catalog.regions import regions_named
 from tools.catalog.table import Column
 from tools.provenance import Figure, Source
@@ -151,8 +152,16 @@ def prices_of(
 def cheapest(
     offer: InstanceOffer, *, region: str | None = None, billing: Billing = "on_demand"
 ) -> Price | None:
-    """The lowest dated price of a type; None when there is none to rank."""
+    """The lowest dated price of a type; None when there is none to rank.
+
+    Without a region the home regions of the cloud come first (mainland China for Alibaba Cloud,
+    Tencent Cloud and Huawei Cloud); the rest counts only for what is not sold at home.
+    """
     dated = [p for p in prices_of(offer, region=region, billing=billing) if p.is_rankable]
+    home = home_region(offer.provider) if region is None else None
+    if home is not None:
+        at_home = regions_named(home)
+        dated = [p for p in dated if (p.provider, p.region or "") in at_home] or dated
     return min(dated, key=lambda p: (p.per_hour, p.region or ""), default=None)
 
 

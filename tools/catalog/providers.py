@@ -17,6 +17,7 @@ _COLUMNS = (
     Column("provider", table.text, required=True),
     Column("name_en", table.text, required=True),
     Column("name_zh", table.text, required=True),
+    Column("home", table.text),
     Column("aliases", table.words, required=True),
 )
 
@@ -27,6 +28,8 @@ class Provider(NamedTuple):
     provider: str
     name_en: str
     name_zh: str
+    home: str | None
+    """Group of regions that a price is meant for when no region is named; None = any."""
     aliases: tuple[str, ...]
 
 
@@ -84,6 +87,12 @@ def provider_id(name: str) -> str:
             field="provider", given=name, allowed=", ".join(row.provider for row in all_providers())
         )
     return found
+
+
+@cache
+def home_region(provider: str) -> str | None:
+    """Group of regions that a price of this provider is meant for when no region is named."""
+    return next((row.home for row in all_providers() if row.provider == provider), None)
 
 
 def scan_providers(text: str) -> list[ProviderMention]:

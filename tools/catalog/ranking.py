@@ -320,7 +320,8 @@ def _assumptions(
     """What was chosen for the reader, once each."""
     found = []
     if asked.limits.region is None:
-        found.append(Assumption("region", "any", "1", "no region was named: the cheapest counts"))
+        why = "no region was named: the cheapest counts, of Chinese clouds in mainland China"
+        found.append(Assumption("region", "any", "1", why))
     if any(o.price.currency != asked.currency for o in offers):
         day = asked.rates.as_of.isoformat()
         found.append(

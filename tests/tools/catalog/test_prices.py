@@ -58,6 +58,17 @@ def test_mainland_prices_of_an_a10_machine_span_two_regions() -> None:
     )
 
 
+def test_without_a_region_an_alibaba_price_is_one_of_the_mainland() -> None:
+    t4 = get_instance("gn6i-c4g1.xlarge")
+    anywhere = min(p.amount for p in prices_of(t4, billing="on_demand") if p.is_rankable)
+    price = cheapest(t4)
+    assert price is not None
+    assert region_group("alibaba", price.region or "") == "cn"
+    # mainland list of 2024-10-09: 10.46 to 11.63; abroad from 7.79
+    assert float(price.amount) == pytest.approx(10.46, abs=0.01)
+    assert float(anywhere) == pytest.approx(7.79, abs=0.01)
+
+
 def test_hong_kong_is_not_the_mainland() -> None:
     assert ("alibaba", "cn-hongkong") not in regions_named("cn")
     assert ("alibaba", "cn-hongkong") in regions_named("香港")
