@@ -26,6 +26,7 @@ _CLASS = re.compile(
     r"(?:的)?(?:class|显存|显卡|卡|vram|gpu|card|的卡)"
     r"(?: ?\((?P<total>\d{1,3}(?:\.\d+)?) ?gib)?"
 )
+_FILLERS = frozenset({"a", "an", "one", "single", "the", "my", "with", "on", "of", "class"})
 _MIG_ALONE = re.compile(r"(?:mig[ \-_]?)?(?P<mig>(\d)g\.(\d{1,3})gb)(?![a-z0-9])")
 _MIG_SLICES = {"NVIDIA A30": 4}
 _DEFAULT_MIG_SLICES = 7
@@ -61,7 +62,7 @@ def find_gpu(text: str) -> GpuMatch:
             raise AmbiguousGpuError(text, asked)
         return match
     found = _CLASS.search(fold(name))
-    if found is not None:
+    if found is not None and _names_no_card(fold(name), found):
         total = found["total"]
         spec = memory_class(
             float(found["size"]), total_mib=int(float(total) * 1024) if total else None
@@ -70,6 +71,15 @@ def find_gpu(text: str) -> GpuMatch:
     if fold(name).strip() in vocabulary().apple_silicon:
         raise AmbiguousGpuError(text, [row.name for row in all_gpus() if row.vendor == "Apple"])
     raise UnknownGpuError(text, closest_gpus(name))
+
+
+def _names_no_card(folded: str, found: re.Match[str]) -> bool:
+    """Whether nothing but filler stands around a memory class: `GTX 980 4GB card` is a name."""
+    behind = folded[found.end() :]
+    behind = behind.partition(")")[2] if found["total"] else behind
+    rest = f"{folded[: found.start()]} {behind}"
+    words = re.findall(r"[a-z0-9]+", re.sub(r"\([^)]*\)?", " ", rest))
+    return all(word in vocabulary().ignored | _FILLERS for word in words)
 
 
 def _key_at(folded: str, mention: GpuMention) -> str:

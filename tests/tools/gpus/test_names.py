@@ -165,7 +165,19 @@ def test_memory_without_a_card_is_a_class(written: str, usable_mib: int) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["", "CPU 48 cores", "GTX 9999", "none", "RTX", "i9-10940X", "A1000", "x" * 10_000]
+    "name",
+    [
+        "",
+        "CPU 48 cores",
+        "GTX 9999",
+        "none",
+        "RTX",
+        "i9-10940X",
+        "A1000",
+        "x" * 10_000,
+        "GTX 980 4GB card",
+        "FooBar 24G显存",
+    ],
 )
 def test_what_is_no_card_is_not_guessed(name: str) -> None:
     with pytest.raises(UnknownGpuError):
