@@ -10,7 +10,7 @@ import dataclasses
 import re
 
 from tools.errors import AmbiguousGpuError, UnknownGpuError
-from tools.folding import fold
+from tools.folding import fold, touches
 from tools.gpus.index import closest_gpus, gpu_index
 from tools.gpus.reading import Reading, read_card, read_front
 from tools.gpus.registry import all_gpus, get_gpu, gpus_by_name, memory_class
@@ -141,9 +141,22 @@ def _mention_at(
     if strict and _BARE.fullmatch(reading.key):
         if not _is_bare_card(folded, reading, key_start, key_length):
             return None
+    _take_super(folded, original, reading)
     match = resolve(reading)
     span = original[reading.start : reading.end]
     return GpuMention(match, reading.count, reading.start, reading.end, span)
+
+
+def _take_super(folded: str, original: str, reading: Reading) -> None:
+    """`4070TiS` and `4080S` are SUPER cards; `two 4080s` is a plural."""
+    end = reading.end
+    longer = f"{reading.key}super"
+    if folded[end : end + 1] != "s" or not gpu_index().knows(longer) or touches(folded, end + 1):
+        return
+    behind = folded[end + 1 : end + 2]
+    is_chinese = not folded.isascii() and (behind == "" or not behind.isascii())
+    if original[end] == "S" or is_chinese:
+        reading.key, reading.end = longer, end + 1
 
 
 def _mig_alone(folded: str, original: str, start: int) -> GpuMention | None:

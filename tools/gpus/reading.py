@@ -30,6 +30,8 @@ _TAIL_MIG = re.compile(r"[ \-_(]{0,2}(?:mig[ \-_]?)?(?P<mig>(\d)g\.(\d{1,3})gb)(
 _TAIL_VGPU = re.compile(r"-(?P<vgpu>(\d{1,3})[qcba])(?![a-z0-9])")
 _TAIL_CORES = re.compile(r"[ \-]?\d{1,3}[ \-]?core(?![a-z])")
 _GLUED = re.compile(r"x\d{1,3}(?![a-z0-9])|s(?![a-z0-9])|\d{1,3}g(?:i?b)?(?![a-z0-9])")
+_VARIANTS = frozenset({"ti", "super", "nano", "nx"})
+"""Words that name another card: where no row has it, the name is questioned."""
 _GLUED_SIZE = re.compile(_SIZE)
 _IDENTIFIER = re.compile(r"[\-_]([a-z]{3,})")
 _INSTANCE_TAIL = re.compile(r"_v\d|\.[a-z0-9]")
@@ -182,7 +184,7 @@ def _form(text: str, at: int, reading: Reading) -> int | None:
     if gpu_index().knows(longer) or longer in vocabulary().ask:
         reading.key = longer
         return found.end()
-    if word in ("ti", "super") and at == reading.end:
+    if word in _VARIANTS and at == reading.end:
         reading.unknown_form = word
         return found.end()
     return None

@@ -36,6 +36,8 @@ from tools.units import MIB
         ("RTX 4090 (WSL2)", "GeForce RTX 4090"),
         ("T4 16GB + 208GB DRAM + 1.5TB SSD (GCP)", "Tesla T4"),
         ("V100S", "Tesla V100S PCIe 32GB"),
+        ("4070TiS", "GeForce RTX 4070 Ti SUPER"),
+        ("RTX 4080S", "GeForce RTX 4080 SUPER"),
         ("T4G", "NVIDIA T4G"),
         ("L40S", "NVIDIA L40S"),
         ("TITAN X (Maxwell)", "GeForce GTX TITAN X"),
@@ -84,6 +86,7 @@ def test_a_name_of_several_cards_is_asked_about(name: str) -> None:
         ("P100 30GB", "Tesla P100 PCIe 16GB", "12 or 16 GB"),
         ("23G的A100", "NVIDIA A100 SXM4 40GB", "40 or 80 GB"),
         ("4090 Ti", "GeForce RTX 4090", "not a known card"),
+        ("Jetson Orin Nano", "Jetson AGX Orin 64GB", "not a known card"),
     ],
 )
 def test_a_size_that_does_not_exist_is_questioned(written: str, nearest: str, sizes: str) -> None:
