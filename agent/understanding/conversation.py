@@ -13,6 +13,7 @@ from agent.understanding.data import load
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
 from agent.understanding.resolution import Resolution
+from agent.understanding.resolve_job import assume_method
 from agent.understanding.text import Document
 
 _SUBJECT = ("model", "params_b", "model_size_mb")
@@ -98,7 +99,10 @@ def _answers(last: Request, text: str) -> bool:
 def _is_bare(text: str, out: Resolution, last: Request) -> bool:
     """A few words that only make sense as a change of what was said ("8k", "两张卡", "fp8?")."""
     job = last.slots.model is not None or last.slots.params_b is not None
+    if table("cues", "define").has(text):
+        return False
     topical = any(out.get(slot) is not None for slot in ("instance", "provider", "billing"))
+    topical = topical and not table("cues", "cost").has(text)
     return job and len(text) <= 16 and bool(out.values) and not topical
 
 
@@ -161,6 +165,8 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
         if slot in base.inferred:
             out.inferred.add(slot)
     _rejoin(board, out, said, rules)
+    if "task" in said:
+        assume_method(out)
     carried.inherited &= set(out.values)
     carried.changed = {
         slot for slot in {*said, *dropped, *_follows(said)} if old.get(slot) != out.values.get(slot)
@@ -170,6 +176,9 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
 
 def _read_again(board: Board, out: Resolution, base: Request) -> None:
     """What only the conversation makes clear: "8k" is a length, "70B" a size of the same family."""
+    times = board.best("loose_times")
+    if times is not None and base.slots.gpu is not None and out.get("gpu") is None:
+        out.put("gpu_count", times.value, times)
     loose = board.best("loose_tokens")
     if loose is not None and out.get("seq_len") is None:
         out.put("seq_len", loose.value, loose)
@@ -214,7 +223,8 @@ def _dropped(
     elif "gpu_count" in said:
         dropped -= set(rules["groups"]["card"])
     if said & {"gpu", "gpus", "gpu_mem_gb"} and "gpu_count" not in said:
-        dropped |= set() if _swaps(document.text) else {"gpu_count"}
+        keeps_count = _swaps(document.text) and not board.has("asks_count")
+        dropped |= set() if keeps_count else {"gpu_count"}
     if said & {"gpu", "gpus", "gpu_mem_gb", "provider"}:
         dropped |= set(rules["groups"]["type"])
     dropped |= _void_formats(board, out, said, old, base)
@@ -224,7 +234,7 @@ def _dropped(
     if task == "infer" and old.get("task") == "train":
         dropped |= set(rules["training_only"])
     if task == "train" and old.get("task") == "infer":
-        dropped |= set(rules["serving_only"])
+        dropped |= {*rules["serving_only"], "quantization"}
         if old.get("framework") in rules["serving_frameworks"]:
             dropped.add("framework")
     if table("conversation", "process_stopped").has(document.text):
@@ -234,7 +244,7 @@ def _dropped(
 
 def _swaps(text: str) -> bool:
     """Whether a card is exchanged for another, the number of cards standing."""
-    return table("resolve", "swap").has(text)
+    return table("resolve", "swap").has(text) or table("conversation", "correction").has(text)
 
 
 def _came_with_name(base: Request, slot: str) -> bool:

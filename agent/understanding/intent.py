@@ -113,7 +113,7 @@ def scores_of(features: set[str]) -> dict[str, float]:
 
 _FRAMES = (
     "memory", "recommend", "cost", "time", "cpu_or_gpu", "catalog", "compare", "diagnose", "multi",
-    "serving", "io", "network", "spot", "probe", "fit",
+    "serving", "io", "network", "spot", "probe", "fit", "define",
 )  # fmt: skip
 
 

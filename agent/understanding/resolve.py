@@ -39,6 +39,9 @@ def resolve(document: Document, board: Board) -> Resolution:
         out.put("nodes", most.value, most)
     _model(document, board, out)
     settle_cards(document, board, out)
+    if out.get("hours") == 1 and table("cues", "cost").has(document.text):
+        out.values.pop("hours")  # "多少钱一小时" asks for a rate
+        out.readings.pop("hours", None)
     _bare_length(board, out)
     _places(board, out)
     _prices(board, out)

@@ -27,7 +27,9 @@ def settle_cards(document: Document, board: Board, out: Resolution) -> None:
     if first.conflict and first.memory_gb is None:
         out.card_candidates = (first.name, *first.also)
     out.put("gpu", first.label if first.slice_name else spec, reading)
-    out.put("gpu_count", *_count(document, board, cards, out))
+    count = _count(document, board, cards, out)
+    if count is not None:
+        out.put("gpu_count", *count)
     memory = first.memory_gb or next(
         (c.memory_gb for c in cards if c.name == first.name and c.memory_gb), None
     )
@@ -84,7 +86,8 @@ def _labelled(card: Card) -> str:
 
 def _count(
     document: Document, board: Board, cards: list[Card], out: Resolution
-) -> tuple[int, Reading]:
+) -> tuple[int, Reading] | None:
+    """Number of cards and where it was read; None where the question asks for it."""
     reading = board.of("card")[0]
     impossible = board.best("impossible_count")
     if impossible is not None:
@@ -105,6 +108,8 @@ def _count(
     loose = board.of("loose_count")
     if loose:
         return int(loose[0].value), loose[0]
+    if board.has("asks_count"):
+        return None
     out.inferred.add("gpu_count")
     return 1, reading
 

@@ -108,6 +108,12 @@ _SMALL_KINDS = {
 }
 
 
+def assume_method(out: Resolution) -> None:
+    """What training without a method means, once earlier turns are joined."""
+    if out.get("method") is None:
+        _assumed_method(None, None, out)
+
+
 def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) -> None:
     """Training without a method: LoRA for language models, all weights for small networks."""
     if out.get("task") != "train" or scale is not None or out.get("method") == "freeze":

@@ -93,11 +93,16 @@ def read_round_the_clock(document: Document, board: Board) -> None:
         document.take(found.start(), found.end())
 
 
+_BARE_TIMES = re.compile(
+    r"(?<![a-z0-9.])(?:x\s?(?P<m>[1-9]\d{0,2})|(?P<n>[1-9]\d{0,2})\s?x)(?![a-z0-9])"
+)
 _BARE_TOKENS = re.compile(r"(?<![a-z0-9.])(?P<n>\d{1,4})\s?k(?![a-z0-9])")
 
 
 def read_loose_tokens(document: Document, board: Board) -> None:
-    """Note a bare "8k": a length, once the conversation says that one is spoken of."""
+    """Note a bare "8k" (a length) or "2x" (a count): what is meant the conversation says."""
+    for found in _BARE_TIMES.finditer(document.rest()):
+        board.add("loose_times", int(found["n"] or found["m"]), found.start(), found.end())
     for found in _BARE_TOKENS.finditer(document.rest()):
         value = parse_number(found[0], kibi=True)
         if value is not None:

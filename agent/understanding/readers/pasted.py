@@ -18,6 +18,7 @@ from agent.understanding.readers.config import (
 from agent.understanding.readers.logs import fields_of, has_marks, messages_in
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
+from tools.units import gib_from_bytes
 
 _MIB_PAIR = re.compile(r"(?<![0-9.])(\d{1,6})\s?mib\s?/\s?(\d{3,6})\s?mib")
 _BUS_ID = re.compile(
@@ -69,6 +70,7 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
         if has_marks(kind, text):
             fields = fields_of(kind, document, board)
             if kind == "cuda_oom" and "total_bytes" in fields:
+                _note_total(fields["total_bytes"], board)
                 board.add("log_total_bytes", fields["total_bytes"], origin="pasted")
             if kind == "host_kill" or fields:
                 found.append(Pasted(kind=kind, fields=fields))
@@ -77,6 +79,11 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
         found.append(Pasted(kind="error_message", fields={"message": name}))
         board.add("error_message", name, start, end)
     return found
+
+
+def _note_total(total_bytes: int, board: Board) -> None:
+    """The card's total as the log has it, for turns that come after."""
+    board.add("gpu_mem_total_mib", int(gib_from_bytes(total_bytes) * 1024), origin="inferred")
 
 
 def _take_bus_ids(document: Document, board: Board) -> None:
