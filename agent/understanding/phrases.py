@@ -36,7 +36,7 @@ class Hit(NamedTuple):
 class _Phrase:
     key: str
     """Its longest literal piece: cheap to look for before the pattern runs."""
-    pattern: re.Pattern[str]
+    pattern: str
     value: str
 
 
@@ -71,17 +71,23 @@ def _is_word(char: str) -> bool:
     return char.isascii() and char.isalnum()
 
 
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of ours, compiled when a text first needs it: most never do."""
+    return re.compile(pattern)
+
+
 class PhraseTable:
     """Values and the phrases that stand for them."""
 
     def __init__(self, phrases: Mapping[str, Iterable[str]]) -> None:
         entries = [
-            _Phrase(phrase_key(str(phrase)), re.compile(phrase_pattern(str(phrase))), value)
+            _Phrase(phrase_key(str(phrase)), phrase_pattern(str(phrase)), value)
             for value, written in phrases.items()
             for phrase in written
         ]
         self._entries: Sequence[_Phrase] = tuple(
-            sorted(entries, key=lambda entry: len(entry.pattern.pattern), reverse=True)
+            sorted(entries, key=lambda entry: len(entry.pattern), reverse=True)
         )
 
     def find(self, text: str) -> list[Hit]:
@@ -104,7 +110,7 @@ class PhraseTable:
     def _all(self, text: str) -> Iterator[Hit]:
         for entry in self._entries:
             if entry.key in text:
-                for count, found in enumerate(entry.pattern.finditer(text)):
+                for count, found in enumerate(compiled(entry.pattern).finditer(text)):
                     if count >= 200:
                         break
                     yield Hit(entry.value, found.start(), found.end())

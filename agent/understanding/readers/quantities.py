@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.understanding.data import load
 from agent.understanding.numerals import number_pattern, parse_number
-from agent.understanding.phrases import phrase_key, phrase_pattern
+from agent.understanding.phrases import compiled, phrase_key, phrase_pattern
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
@@ -37,8 +37,8 @@ _NUMBER_BEFORE = re.compile(r"\d\s?[kwm]?\s?[个条张]?\s?\Z")
 class _Rule:
     slot: str
     kind: str
-    before: re.Pattern[str] | None
-    after: re.Pattern[str] | None
+    before: str | None
+    after: str | None
     keys: tuple[str, ...]
     units: dict[str, float]
     low: float
@@ -77,10 +77,8 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
     return _Rule(
         slot,
         row["kind"],
-        re.compile(rf"(?:{_either(before, leading=True)}){_LINK}{number}{unit}{percent}")
-        if before
-        else None,
-        re.compile(
+        rf"(?:{_either(before, leading=True)}){_LINK}{number}{unit}{percent}" if before else None,
+        (
             rf"(?<![a-z0-9.])(?<!\d:)(?P<number>-?{_WORDED}){_TAIL}"
             rf"(?:{_either(after, leading=False)})"
         )
@@ -98,12 +96,12 @@ def _candidates(rule: _Rule, text: str) -> Iterator[_Candidate]:
     if not any(key in text for key in rule.keys):
         return
     if rule.before is not None:
-        for found in islice(rule.before.finditer(text), _MOST):
+        for found in islice(compiled(rule.before).finditer(text), _MOST):
             if text.startswith(rule.unless_behind or "\0", found.end()):
                 continue
             yield _Candidate(rule, found, _leading_score(found, text))
     if rule.after is not None:
-        for found in islice(rule.after.finditer(text), _MOST):
+        for found in islice(compiled(rule.after).finditer(text), _MOST):
             if not text.startswith(rule.unless_behind or "\0", found.end()):
                 yield _Candidate(rule, found, 1.0)
 
