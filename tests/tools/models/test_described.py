@@ -45,6 +45,8 @@ def test_a_size_from_elsewhere_decides_the_feed_forward_width() -> None:
     assert (wide.intermediate_size or 0) > 4 * 2048
 
 
-@pytest.mark.parametrize("text", ["", "small LSTM", "all-reduce 2 GB", "h l a", "0B", "8x H100, L40"])
+@pytest.mark.parametrize(
+    "text", ["", "small LSTM", "all-reduce 2 GB", "h l a", "0B", "8x H100, L40"]
+)
 def test_what_says_nothing_is_none(text: str) -> None:
     assert described_model(text) is None
