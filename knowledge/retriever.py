@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -75,6 +76,25 @@ class Retriever:
             found = merged(found, _documents_for(documents, evidence, k), k)
         return found
 
+    def get(self, passage_id: str) -> Passage | None:
+        """The passage of an id that a search gave, such as a citation's; its score is 0."""
+        for snapshot in (self._guidance, self._shelf.documents()):
+            for section in () if snapshot is None else snapshot.passages:
+                if section.passage_id == passage_id:
+                    return _to_passage(section, 0.0, self.mode)
+        return None
+
+    def close(self) -> None:
+        """Lets the index go; a later search opens what it needs again."""
+        self._shelf = Shelf(self._settings)
+        self._embedder, self._is_loaded = None, False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
     def _guidance_for(self, evidence: Evidence, k: int, language: Language) -> list[Passage]:
         scores = relevance(evidence)
         order = np.argsort(-scores, kind="stable")[:k]
@@ -115,13 +135,6 @@ class Retriever:
                     self._embedder = make_embedder(self._settings) if wanted else None
                     self._is_loaded = True
         return self._embedder
-
-    def passage(self, passage_id: str) -> Passage | None:
-        """The guidance passage with this id; None when there is none."""
-        for section in self._guidance.passages:
-            if section.passage_id == passage_id:
-                return _to_passage(section, 1.0, self.mode)
-        return None
 
     def _passage(self, unit: int, score: float, language: Language) -> Passage:
         rows = [self._guidance.passages[r] for r in self._guidance.units[unit]]
@@ -234,5 +247,5 @@ def search(query: str, *, k: int = 5, language: Language | None = None) -> list[
 
 
 def get_passage(passage_id: str) -> Passage | None:
-    """The guidance passage with this id, as a citation names it; None when there is none."""
-    return _default(KnowledgeSettings.from_env()).passage(passage_id)
+    """The passage of an id that `search` gave; None where there is no such."""
+    return _default(KnowledgeSettings.from_env()).get(passage_id)

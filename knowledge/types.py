@@ -73,7 +73,7 @@ class Passage:
     claims: tuple[str, ...]
     """Ids of the fact check that the text covers, five at most."""
     score: float
-    """Relevance from 0 to 1; 0.5 is the threshold below which nothing is returned."""
+    """Relevance from 0 to 1; where the best stays below 0.5 nothing is returned."""
     text: str
     title: str
     language: Language

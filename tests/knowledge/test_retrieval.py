@@ -14,8 +14,9 @@ from knowledge import KnowledgeSettings, Retriever, search
 from knowledge.evaluate import Case, read_cases, rejected, score
 from tests.helpers import ROOT, shared_file
 
-OURS = [Path(__file__).parent / "data" / f"queries_{n}.jsonl" for n in ("tune", "held_out")]
-FRESH = Path(__file__).parent / "data" / "queries_fresh.jsonl"
+DATA = Path(__file__).parent / "data"
+OURS = [DATA / f"queries_{n}.jsonl" for n in ("fresh", "check")]
+ALL = sorted(DATA.glob("queries_*.jsonl"))
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +41,9 @@ def test_the_reference_queries_are_answered(retriever: Retriever) -> None:
     assert nothing >= 0.9 * off
 
 
-def test_our_own_queries_are_answered(retriever: Retriever) -> None:
-    cases = read_cases([*OURS, FRESH])
+@pytest.mark.parametrize("files", [OURS, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_our_own_queries_are_answered(retriever: Retriever, files: list[Path]) -> None:
+    cases = read_cases(files)
     for figures in score(lambda c: ranked(retriever, c), cases):
         assert figures.hit_at_1 >= 0.85
         assert figures.hit_at_3 >= 0.95
@@ -71,6 +73,20 @@ def test_the_text_is_in_the_language_of_the_query_or_the_one_asked_for(
     english = retriever.search("抢占式能便宜多少", language="en")
     assert english[0].language == "en"
     assert "2.26" in english[0].claims
+
+
+def test_a_cited_passage_is_had_by_its_id(retriever: Retriever) -> None:
+    best = retriever.search("抢占式几折")[0]
+    again = retriever.get(best.passage_id)
+    assert again is not None
+    assert again.text == best.text
+    assert retriever.get("guide:nothing#here.zh") is None
+
+
+def test_a_closed_retriever_opens_again(retriever: Retriever) -> None:
+    with Retriever.open(retriever._settings) as mine:
+        first = mine.search("抢占式几折")
+    assert mine.search("抢占式几折") == first
 
 
 def test_a_section_is_returned_once(retriever: Retriever) -> None:
@@ -127,6 +143,7 @@ def test_wording_alone_stays_useful() -> None:
     retriever = Retriever.open(
         KnowledgeSettings(state_dir=base.state_dir, cache_dir=base.cache_dir, embedder="none")
     )
+    assert len(ALL) == 4
     for figures in score(lambda c: ranked(retriever, c), read_cases(OURS)):
         assert figures.hit_at_1 >= 0.70
 
