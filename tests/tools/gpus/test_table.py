@@ -36,12 +36,14 @@ def test_every_spelling_of_every_row_finds_its_row() -> None:
 def test_usable_memory_is_known_below_the_total_and_near_the_label() -> None:
     for spec in all_gpus():
         if spec.memory_usable_mib is None:
-            assert spec.is_unified or spec.memory_label_gb == 128, spec.name
+            assert spec.is_unified, spec.name
             continue
         total = spec.memory_smi_mib or round((spec.memory_label_gb or 0) * 1024)
         assert spec.memory_usable_mib <= total, spec.name
         assert spec.usable_basis in ("seen", "derived"), spec.name
-        if spec.memory_label_gb and not spec.is_unified:
+        if "one 64 GB device" in spec.notes:
+            assert spec.memory_usable_mib < 64 * 1024
+        elif spec.memory_label_gb and not spec.is_unified:
             assert 0.8 < spec.memory_usable_mib / (spec.memory_label_gb * 1024) <= 1.01, spec.name
 
 
