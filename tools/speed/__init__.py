@@ -9,6 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tools.speed.answers import (
+        GroupScore,
+        answer_row,
+        score_rows,
+    )
     from tools.speed.hardware import (
         Card,
         card,
@@ -31,6 +36,10 @@ if TYPE_CHECKING:
         gradient_bytes,
         network_share,
         usable_gbps,
+    )
+    from tools.speed.published import (
+        RunCheck,
+        compare_runs,
     )
     from tools.speed.results import (
         Interval,
@@ -58,8 +67,17 @@ if TYPE_CHECKING:
     )
     from tools.speed.training import (
         SpeedResult,
+        adapter_cost,
         cached_training_speed,
+        ppo_hours,
         training_speed,
+    )
+    from tools.speed.vision import (
+        ImageJob,
+        ImageSpeed,
+        cached_image_speed,
+        image_model,
+        image_speed,
     )
     from tools.speed.workload import (
         Layout,
@@ -69,6 +87,9 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "GroupScore": "answers",
+    "answer_row": "answers",
+    "score_rows": "answers",
     "Card": "hardware",
     "card": "hardware",
     "JobCost": "jobs",
@@ -84,6 +105,8 @@ _HOMES = {
     "gradient_bytes": "network",
     "network_share": "network",
     "usable_gbps": "network",
+    "RunCheck": "published",
+    "compare_runs": "published",
     "Interval": "results",
     "CardsNeeded": "serving",
     "ServingSpeed": "serving",
@@ -101,8 +124,15 @@ _HOMES = {
     "mtbf_hours_of": "spot",
     "spot_plan": "spot",
     "SpeedResult": "training",
+    "adapter_cost": "training",
     "cached_training_speed": "training",
+    "ppo_hours": "training",
     "training_speed": "training",
+    "ImageJob": "vision",
+    "ImageSpeed": "vision",
+    "cached_image_speed": "vision",
+    "image_model": "vision",
+    "image_speed": "vision",
     "Layout": "workload",
     "ServingJob": "workload",
     "TrainingJob": "workload",
@@ -113,12 +143,16 @@ __all__ = [
     "BillingChoice",
     "Card",
     "CardsNeeded",
+    "GroupScore",
+    "ImageJob",
+    "ImageSpeed",
     "Interval",
     "JobCost",
     "JobTime",
     "Layout",
     "LoadingReport",
     "NetworkShare",
+    "RunCheck",
     "ServingJob",
     "ServingSpeed",
     "Shape",
@@ -126,21 +160,29 @@ __all__ = [
     "SpotPlan",
     "StorageLimit",
     "TrainingJob",
+    "adapter_cost",
+    "answer_row",
     "billing_break_even",
+    "cached_image_speed",
     "cached_serving_speed",
     "cached_training_speed",
     "card",
     "cards_for_request_rate",
     "checkpoint_bytes",
     "checkpoint_seconds",
+    "compare_runs",
     "cost_per_million_tokens",
     "data_loading",
     "gradient_bytes",
+    "image_model",
+    "image_speed",
     "job_cost",
     "job_hours",
     "mtbf_hours_of",
     "network_share",
     "parse_layout",
+    "ppo_hours",
+    "score_rows",
     "serving_speed",
     "shape_of",
     "spot_plan",

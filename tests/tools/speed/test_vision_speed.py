@@ -1,0 +1,142 @@
+"""Image models: published rows, names as written, properties."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tools.errors import BadQuantityError, UnknownModelError
+from tools.speed import ImageJob, image_model, image_speed
+from tools.speed.results import load_data
+
+
+def job(**changes: object) -> ImageJob:
+    base = ImageJob(gpu="V100-SXM2-16GB", model="ResNet-50 v1.5", precision="AMP", batch=256)
+    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("run", "measured"),
+    [
+        # DeepLearningExamples and DLPerf
+        pytest.param(job(), 1200, id="ResNet-50 AMP, V100"),
+        pytest.param(job(precision="FP32", batch=128), 367, id="ResNet-50 FP32, V100"),
+        pytest.param(job(gpu="A100-SXM-80GB", precision="TF32"), 938, id="ResNet-50 TF32, A100"),
+        # Lambda
+        pytest.param(
+            job(gpu="RTX 4090", batch=None, global_batch=448), 1301, id="ResNet-50 AMP, 4090"
+        ),
+        pytest.param(
+            job(gpu="H100 80GB SXM5", model="SSD300 R50", batch=448, num_gpus=8,
+                interconnect="nvlink"),
+            6206, id="SSD300 on 8xH100",
+        ),
+        # timm benchmark tables, RTX 3090
+        pytest.param(
+            job(gpu="RTX 3090", model="vit_base_patch16_224", batch=192), 393, id="ViT-B, 3090"
+        ),
+        pytest.param(
+            job(gpu="RTX 3090", model="resnet50", batch=1024, task="infer"), 3219,
+            id="ResNet-50 inference, 3090",
+        ),
+    ],
+)  # fmt: skip
+def test_published_rows(run: ImageJob, measured: float) -> None:
+    speed = image_speed(run).samples_per_s
+    assert speed.value == pytest.approx(measured, rel=0.35)
+    assert speed.high <= 4 * speed.low
+
+
+@pytest.mark.parametrize(
+    ("written", "row"),
+    [
+        ("ResNet-50 v1.5", "resnet50"),
+        ("timm/resnet50", "resnet50"),
+        ("Mask R-CNN R50-FPN 3x", "mask_rcnn_r50_fpn"),
+        ("Faster R-CNN X101-FPN 3x", "faster_rcnn_x101_fpn"),
+        ("YOLOv5s-seg", "yolov5s"),
+        ("YOLOv8m", "yolov8m"),
+        ("VGG16", "vgg16"),
+        ("tf_efficientnet_b0", "efficientnet_b0"),
+        ("ViT-B/16", "vit_base_patch16_224"),
+        ("Stable Diffusion v1-5 txt2img 512px", "sd15_unet"),
+        ("SSD300 (R50)", "ssd300"),
+    ],
+)
+def test_networks_as_written(written: str, row: str) -> None:
+    assert image_model(written).name == row
+
+
+def test_work_grows_with_the_pixels() -> None:
+    small, large = image_model("resnet50", 224), image_model("resnet50", 448)
+    assert small.macs == pytest.approx(4.11e9)
+    assert large.macs == pytest.approx(4 * small.macs)
+
+
+def test_unknown_network_needs_a_size() -> None:
+    with pytest.raises(UnknownModelError):
+        image_model("quuxnet")
+    assert image_model("quuxnet", None, 0.0256).macs == pytest.approx(4.11e9, rel=0.01)
+
+
+def test_small_batches_are_bound_by_the_host() -> None:
+    # DeepLearningExamples, inference on T4: 79 images/s at batch 1, 1,165 at 64
+    one = image_speed(job(gpu="T4", task="infer", batch=1)).samples_per_s.value
+    many = image_speed(job(gpu="T4", task="infer", batch=64)).samples_per_s.value
+    assert one == pytest.approx(79, rel=0.35)
+    assert many == pytest.approx(1165, rel=0.35)
+
+
+def test_mixed_precision_gains_as_measured() -> None:
+    # V100: 1.4-3.4 times; A100 against TF32: 1.8-2.6 times
+    amp, plain = image_speed(job()), image_speed(job(precision="FP32"))
+    assert 2 < amp.samples_per_s.value / plain.samples_per_s.value < 4.5
+
+
+def test_two_machines_on_cloud_ethernet_scale_as_measured() -> None:
+    # Alibaba ebmgn6v, 30 Gbit/s: 0.79 for ResNet-50 at batch 256 with Horovod
+    one = image_speed(job(num_gpus=8, nodes=1, interconnect="nvlink", precision="AMP + XLA"))
+    two = image_speed(
+        job(num_gpus=16, nodes=2, interconnect="nvlink", link="30 Gbps VPC TCP",
+            precision="AMP + XLA")
+    )  # fmt: skip
+    efficiency = two.samples_per_s.value / one.samples_per_s.value / 2
+    assert efficiency == pytest.approx(0.79, abs=0.12)
+
+
+def test_figures_trace_to_the_table() -> None:
+    speed = image_speed(job())
+    ids = {s.id for figure in speed.figures() for s in figure.leaves()}
+    assert "data:speed/image_models.json#resnet50" in ids
+    assert any(i.startswith("data:speed/vision.json") for i in ids)
+
+
+def test_impossible_batch_is_refused() -> None:
+    with pytest.raises(BadQuantityError):
+        image_speed(job(batch=-4))
+
+
+def test_every_row_of_the_table_is_whole() -> None:
+    table = load_data("image_models")
+    assert len(table["models"]) > 100
+    for name, row in table["models"].items():
+        assert row["gmacs"] > 0, name
+        assert row["macts"] > 0, name
+        assert row["params_m"] > 0, name
+    assert set(table["aliases"].values()) <= set(table["models"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    gpus=st.integers(1, 16),
+    batch=st.integers(1, 512),
+    model=st.sampled_from(["resnet50", "vit_base_patch16_224", "mobilenetv3_large_100", "vgg16"]),
+)
+def test_scaling_is_never_superlinear(gpus: int, batch: int, model: str) -> None:
+    one = image_speed(job(model=model, batch=batch))
+    many = image_speed(job(model=model, batch=batch, num_gpus=gpus, link="25 Gbps Ethernet"))
+    assert many.samples_per_s.value <= one.samples_per_s.value * gpus * 1.0001
+    assert 0 < many.scaling <= 1
