@@ -92,7 +92,8 @@ def test_published_rows(setup: ServingJob, measured: float) -> None:
 )
 def test_weight_formats_as_written(written: str | None, kind: str, bits: float) -> None:
     found = weight_format(written)
-    assert (found.kind, found.bits) == (kind, pytest.approx(bits))
+    assert found.kind == kind
+    assert found.bits == pytest.approx(bits)
 
 
 def test_weight_bytes_by_hand() -> None:
