@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from agent.advisor import Advisor
     from agent.answer import Answer
     from agent.events import Answered, Event, TextDelta, ToolFinished, ToolStarted, Withdrawn
+    from agent.grounding import ungrounded
     from agent.request import Request, Slots
     from agent.settings import Settings
     from agent.toolbox import Tool, ToolResult, build_toolbox
@@ -28,6 +29,7 @@ _HOMES = {
     "ToolStarted": "agent.events",
     "Withdrawn": "agent.events",
     "build_toolbox": "agent.toolbox",
+    "ungrounded": "agent.grounding",
 }
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "ToolStarted",
     "Withdrawn",
     "build_toolbox",
+    "ungrounded",
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from evals.sample import Row
@@ -29,19 +30,21 @@ class LocalSubject:
 
     def converse(self, row: Row) -> list[dict[str, Any]]:
         """Answers to a question and its follow-ups, in a conversation of their own."""
-        from agent import find_orphans
+        from agent import ungrounded
 
         advisor = self._open()
-        thread = advisor.new_thread()
+        thread = f"evals-{uuid.uuid4().hex}"
         answers = []
         try:
             for text in [row["question"], *(row.get("turns") or [])]:
                 answer = advisor.ask(text, thread=thread)
                 shown = answer.model_dump(mode="json")
-                shown["_orphan_numbers"] = [str(o) for o in find_orphans(answer)]
+                shown["_orphan_numbers"] = [
+                    str(found) for found in ungrounded(answer, question=text)
+                ]
                 answers.append(shown)
         finally:
-            advisor.forget(thread)
+            advisor.delete(thread)
         return answers
 
     def estimate(self, row: Row) -> dict[str, Any]:
