@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeGuard
 from tools.catalog.constraints import GpuNeed
 from tools.errors import UnsupportedError, UserInputError
 from tools.gpus import GpuSpec
+from tools.units import GIB
 
 if TYPE_CHECKING:
     from tools.memory import FitResult, InferenceWorkload, MemoryEstimate, TrainingWorkload
 
 Verdict = Literal["fits", "tight", "does_not_fit"]
+_ANY_CARD = 1.15
+"""Distance from the border at which the card no longer matters."""
+_THIS_CARD = 1.03
+"""Distance at which the width of the interval may be that of another card."""
+_ANY_CARD_BYTES = 24 * GIB
 SHARDED = ("zero2", "zero3")
 """Tried in this order once plain data parallelism does not fit."""
 
@@ -40,30 +46,43 @@ class Fitter:
     workload: TrainingWorkload | InferenceWorkload | PlainNeed
     measure: Measure | None = None
     """The calculator; None = tools.memory.estimate."""
-    _found: dict[tuple[str | None, int, int], GpuNeed] = field(default_factory=dict)
+    _found: dict[tuple[str | None, int, int, bool], GpuNeed] = field(default_factory=dict)
+    _widths: dict[tuple[int, str | None], _Width] = field(default_factory=dict)
     _estimates: dict[tuple[str | None, int, str | None], MemoryEstimate | str] = field(
         default_factory=dict
     )
 
-    def need(self, card: GpuSpec | None, *, usable_bytes: int, gpu_count: int) -> GpuNeed:
-        """Need of one GPU where `gpu_count` of them share the work."""
-        key = (card.name if card else None, usable_bytes, gpu_count)
+    def need(
+        self, card: GpuSpec | None, *, usable_bytes: int, gpu_count: int, is_exact: bool = False
+    ) -> GpuNeed:
+        """Need of one GPU where `gpu_count` of them share the work.
+
+        Args:
+            card: Row of the GPU table; None where the vendor names no card.
+            usable_bytes: Memory that one of them gives.
+            gpu_count: GPUs of the machine.
+            is_exact: False lets a clear case be judged by an estimate for no card in particular:
+                the card moves little, and an interval costs ten estimates.
+        """
+        key = (card.name if card else None, usable_bytes, gpu_count, is_exact)
         if key not in self._found:
-            self._found[key] = self._compute(card, usable_bytes, gpu_count)
+            self._found[key] = self._compute(card, usable_bytes, gpu_count, is_exact)
         return self._found[key]
 
-    def _compute(self, card: GpuSpec | None, usable_bytes: int, gpu_count: int) -> GpuNeed:
+    def _compute(
+        self, card: GpuSpec | None, usable_bytes: int, gpu_count: int, is_exact: bool
+    ) -> GpuNeed:
         if isinstance(self.workload, PlainNeed):
             return _plain(self.workload, usable_bytes, gpu_count)
         best: GpuNeed | None = None
         for gpus, label in _trials(self.workload, gpu_count):
-            estimate = self._estimate(card, gpus, label)
-            if isinstance(estimate, str):
-                found = GpuNeed(
-                    0, 0, usable_bytes, "does_not_fit", gpus, label, unsupported=estimate
-                )
-            else:
-                found = self._judged(estimate, usable_bytes, gpus, label)
+            found = (
+                None
+                if is_exact
+                else self._clear(None, usable_bytes, gpus, label, margin=_ANY_CARD)
+                or self._clear(card, usable_bytes, gpus, label, margin=_THIS_CARD)
+            )
+            found = found or self._exact(card, usable_bytes, gpus, label)
             if found.verdict == "fits":
                 return found
             if best is None or _is_nearer(found, best):
@@ -98,20 +117,76 @@ class Fitter:
 
         return fit
 
-    def _judged(
-        self, estimate: MemoryEstimate, usable_bytes: int, gpus: int, label: str | None
+    def _exact(
+        self, card: GpuSpec | None, usable_bytes: int, gpus: int, label: str | None
     ) -> GpuNeed:
+        estimate = self._estimate(card, gpus, label)
+        if isinstance(estimate, str):
+            return GpuNeed(0, 0, usable_bytes, "does_not_fit", gpus, label, unsupported=estimate)
         result = self._fit(estimate, usable_bytes)
-        return GpuNeed(
-            likely_bytes=result.need_bytes,
-            high_bytes=result.high_bytes,
-            usable_bytes=result.usable_bytes,
-            verdict=result.verdict,
-            gpus_used=gpus,
-            parallelism=label,
-            host_ram_bytes=estimate.host_ram_bytes,
-            estimate=estimate,
-        )
+        return _need(estimate, gpus, label, result.high_bytes, result.usable_bytes, result.verdict)
+
+    def _clear(
+        self,
+        card: GpuSpec | None,
+        usable_bytes: int,
+        gpus: int,
+        label: str | None,
+        *,
+        margin: float,
+    ) -> GpuNeed | None:
+        """A case that is further than `margin` from every border; None where it is closer."""
+        estimate, rough = self._estimate(card, gpus, label), self._estimate(None, gpus, label)
+        if isinstance(estimate, str) or isinstance(rough, str):
+            return None
+        width = self._width(rough, gpus, label)
+        usable, likely = int(usable_bytes * width.usable), estimate.process_bytes
+        high = int(likely * width.high)
+        if likely > usable * margin:
+            return _need(estimate, gpus, label, high, usable, "does_not_fit")
+        if high * margin < usable:
+            return _need(estimate, gpus, label, high, usable, "fits")
+        if likely * margin < usable < high / margin:
+            return _need(estimate, gpus, label, high, usable, "tight")
+        return None
+
+    def _width(self, estimate: MemoryEstimate, gpus: int, label: str | None) -> _Width:
+        key = (gpus, label)
+        if key not in self._widths:
+            result = self._fit(estimate, _ANY_CARD_BYTES)
+            self._widths[key] = _Width(
+                result.high_bytes / result.need_bytes, result.usable_bytes / _ANY_CARD_BYTES
+            )
+        return self._widths[key]
+
+
+class _Width(NamedTuple):
+    """Interval of one estimate, for others of the same layout."""
+
+    high: float
+    """Upper bound over the likely value."""
+    usable: float
+    """Share of the card's memory that the engine may take."""
+
+
+def _need(
+    estimate: MemoryEstimate,
+    gpus: int,
+    label: str | None,
+    high_bytes: int,
+    usable_bytes: int,
+    verdict: Verdict,
+) -> GpuNeed:
+    return GpuNeed(
+        likely_bytes=estimate.process_bytes,
+        high_bytes=high_bytes,
+        usable_bytes=usable_bytes,
+        verdict=verdict,
+        gpus_used=gpus,
+        parallelism=label,
+        host_ram_bytes=estimate.host_ram_bytes,
+        estimate=estimate,
+    )
 
 
 def _is_training(

@@ -87,18 +87,18 @@ def recommend(
     """
     asked = resolve(workload, constraints or Constraints())
     fitter, clock = Fitter(workload, measure), Clock(workload, work)
+    judge = _Judge(asked, fitter, clock)
     candidates = [
-        _candidate(offer, asked, fitter, clock)
-        for offer in catalog().offers
-        if _is_considered(offer, asked)
+        judge.candidate(offer) for offer in catalog().offers if _is_considered(offer, asked)
     ]
     good = [c for c in candidates if not c.misses]
     by_job = work is not None and any(c.job is not None for c in good)
-    ranked = sorted(_best_of_each(good, by_job), key=lambda c: _rank(c, by_job))
-    offers = tuple(_offer(c, asked, clock) for c in ranked[: asked.limits.limit])
+    best, failed = judge.best_of_each(good, by_job=by_job)
+    offers = tuple(_offer(c, asked, clock) for c in best)
+    failed += [c for c in candidates if c.misses]
     return Recommendation(
         offers=offers,
-        near_misses=_near_misses(candidates, _least_counts(good)),
+        near_misses=_near_misses(failed, _least_counts(best), judge),
         considered=len(candidates),
         currency=asked.currency,
         rates=asked.rates,
@@ -116,43 +116,70 @@ def _is_considered(offer: InstanceOffer, asked: Asked) -> bool:
     return not (limits.whole_cards and offer.category == "vgpu-slice" and offer.is_slice)
 
 
-def _candidate(offer: InstanceOffer, asked: Asked, fitter: Fitter, clock: Clock) -> _Candidate:
-    """One offer with its cost and everything that speaks against it."""
-    misses = list(feature_misses(offer, asked))
-    cost = cost_of(offer, asked)
-    if cost.miss is not None:
-        misses.append(cost.miss)
-    need = None
-    memory = usable_memory(offer)
-    if any(miss.code in _HOPELESS for miss in misses):
-        return _Candidate(offer, None, cost, None, None, tuple(misses))
-    if memory is None or offer.gpu_count is None:
-        misses.append(Miss("gpu_memory_unknown"))
-    else:
-        need = fitter.need(gpu_of(offer), usable_bytes=memory.bytes, gpu_count=offer.gpu_count)
-        misses.extend(memory_misses(offer, need))
-    hours = clock.hours(offer, need) if need is not None and need.verdict == "fits" else None
-    job = None
-    if hours is not None and cost.per_hour is not None:
-        job = cost.per_hour * Decimal(repr(hours.value + clock.setup_hours))
-    misses.extend(money_misses(asked, cost, hours, job))
-    if need is not None and not misses and asked.limits.min_decode_tokens_per_s is not None:
-        misses.extend(speed_misses(offer, need, asked, clock))
-    return _Candidate(offer, need, cost, hours, job, tuple(misses))
+@dataclass(frozen=True)
+class _Judge:
+    """Judges offers against what was asked."""
+
+    asked: Asked
+    fitter: Fitter
+    clock: Clock
+
+    def candidate(self, offer: InstanceOffer, *, is_exact: bool = False) -> _Candidate:
+        """One offer with its cost and everything that speaks against it."""
+        misses = list(feature_misses(offer, self.asked))
+        cost = cost_of(offer, self.asked)
+        if cost.miss is not None:
+            misses.append(cost.miss)
+        need = None
+        memory = usable_memory(offer)
+        if any(miss.code in _HOPELESS for miss in misses):
+            return _Candidate(offer, None, cost, None, None, tuple(misses))
+        if memory is None or offer.gpu_count is None:
+            misses.append(Miss("gpu_memory_unknown"))
+        else:
+            need = self.fitter.need(
+                gpu_of(offer),
+                usable_bytes=memory.bytes,
+                gpu_count=offer.gpu_count,
+                is_exact=is_exact,
+            )
+            misses.extend(memory_misses(offer, need))
+        fits = need is not None and need.verdict == "fits"
+        hours = self.clock.hours(offer, need) if fits and need is not None else None
+        job = None
+        if hours is not None and cost.per_hour is not None:
+            job = cost.per_hour * Decimal(repr(hours.value + self.clock.setup_hours))
+        misses.extend(money_misses(self.asked, cost, hours, job))
+        if need is not None and not misses:
+            misses.extend(speed_misses(offer, need, self.asked, self.clock))
+        return _Candidate(offer, need, cost, hours, job, tuple(misses))
+
+    def best_of_each(
+        self, good: list[_Candidate], *, by_job: bool
+    ) -> tuple[list[_Candidate], list[_Candidate]]:
+        """The cheapest size and count of each card at each provider, each judged exactly.
+
+        Returns:
+            Offers, best first, as many as were asked for; and those that did not hold up.
+        """
+        best: dict[tuple[str, str | None, float | None], _Candidate] = {}
+        failed: list[_Candidate] = []
+        for rough in sorted(good, key=lambda c: _rank(c, by_job)):
+            key = _card_key(rough.offer)
+            if key in best:
+                continue
+            exact = self.candidate(rough.offer, is_exact=True)
+            if exact.misses:
+                failed.append(exact)
+                continue
+            best[key] = exact
+            if len(best) == self.asked.limits.limit:
+                break
+        return list(best.values()), failed
 
 
 def _card_key(offer: InstanceOffer) -> tuple[str, str | None, float | None]:
     return offer.provider, offer.gpu_label, offer.gpu_memory_gb
-
-
-def _best_of_each(good: list[_Candidate], by_job: bool) -> list[_Candidate]:
-    """The cheapest size and count of each card at each provider."""
-    best: dict[tuple[object, ...], _Candidate] = {}
-    for candidate in good:
-        key = _card_key(candidate.offer)
-        if key not in best or _rank(candidate, by_job) < _rank(best[key], by_job):
-            best[key] = candidate
-    return list(best.values())
 
 
 def _rank(candidate: _Candidate, by_job: bool) -> tuple[bool, Decimal, float, str]:
@@ -174,7 +201,9 @@ def _least_counts(good: list[_Candidate]) -> dict[tuple[str, str | None, float |
 
 
 def _near_misses(
-    candidates: list[_Candidate], solved: dict[tuple[str, str | None, float | None], int]
+    candidates: list[_Candidate],
+    solved: dict[tuple[str, str | None, float | None], int],
+    judge: _Judge,
 ) -> tuple[NearMiss, ...]:
     """Nearest first: fewest reasons, smallest shortfall, lowest price; two for each reason.
 
@@ -202,6 +231,10 @@ def _near_misses(
         code, key = candidate.misses[0].code, _card_key(candidate.offer)
         if per_code[code] >= _PER_CODE or key in seen:
             continue
+        if candidate.need is not None:
+            candidate = judge.candidate(candidate.offer, is_exact=True)
+            if not candidate.misses:
+                continue
         per_code[code] += 1
         seen.add(key)
         found.append(
