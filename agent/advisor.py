@@ -140,7 +140,34 @@ class Advisor:
         """Does the slow first-time work now: imports, data files, graph."""
         self.ask("A10", language="en")
 
+    def close(self) -> None:
+        """Closes the endpoint's connections and the store of conversations."""
+        author = self.__dict__.pop("_author", None)
+        if author is not None:
+            author.close()
+        saver = self.__dict__.pop("_checkpointer", None)
+        connection = getattr(saver, "conn", None)
+        if connection is not None:
+            connection.close()
+        self.__dict__.pop("_single", None)
+        self.__dict__.pop("_kept", None)
+
+    def __enter__(self) -> Advisor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     # ---- inside
+
+    @cached_property
+    def _author(self) -> Any:
+        """The middleware that talks to the endpoint; None without one."""
+        if not self.settings.uses_endpoint:
+            return None
+        from agent.backends.author import EndpointAuthor
+
+        return EndpointAuthor(self.settings)
 
     @cached_property
     def _checkpointer(self) -> Any:
@@ -152,13 +179,13 @@ class Advisor:
     def _single(self) -> CompiledStateGraph[Any, Any, Any, Any]:
         from agent.backends.graph import build_graph
 
-        return build_graph(self.settings)
+        return build_graph(self.settings, author=self._author)
 
     @cached_property
     def _kept(self) -> CompiledStateGraph[Any, Any, Any, Any]:
         from agent.backends.graph import build_graph
 
-        return build_graph(self.settings, checkpointer=self._checkpointer)
+        return build_graph(self.settings, author=self._author, checkpointer=self._checkpointer)
 
     def _graph_for(self, thread: str | None) -> CompiledStateGraph[Any, Any, Any, Any]:
         return self._single if thread is None else self._kept

@@ -56,6 +56,8 @@ def compose(request: Request, context: Context) -> Plan:
     if unknown:
         draft.say("compare.unknown", names=told.joined(draft, unknown))
     say_passages(draft, passages_in(results), most=1)
+    if request.corrections and slots.need_gb is None and not has_model:
+        verdict = "not_applicable"
     return draft.finish(verdict)
 
 

@@ -28,6 +28,8 @@ _PARTS = {
     "activations": ("activations", "logits", "inputs", "loss"),
     "overhead": ("allocator_slack", "cuda_context", "communication", "cublas_workspace"),
 }
+_BORDERLINE = 1.05
+"""Times the usable memory up to which the answer is open: settings decide."""
 _ABSURD = 20
 """Times the usable memory from which a need is called out of all proportion."""
 
@@ -113,8 +115,9 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
     draft.figure(
         "usable_memory", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",)
     )
+    is_sure = report.verdict != "fits" or report.high_bytes <= report.usable_bytes
     draft.say(
-        f"memory.{report.verdict}",
+        f"memory.{report.verdict}" if is_sure else "memory.fits_likely",
         importance=HEAD,
         card=card_name(draft, report),
         usable=gib(report.usable_bytes),
@@ -122,11 +125,23 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
         short=gib(-report.headroom_bytes),
         **values,
     )
+    if report.pool_bytes is not None and report.process_bytes > 0.95 * report.pool_bytes:
+        draft.figure("engine_pool", report.pool_bytes, "B", formula="usable * utilization")
+        draft.say("memory.pool", pool=gib(report.pool_bytes))
+    if is_borderline(report):
+        draft.say("memory.borderline")
     if report.process_bytes > _ABSURD * report.usable_bytes:
         times = report.process_bytes / report.usable_bytes
         draft.say(
             "memory.absurd", times=f"{float(format_significant(times, 2)):,.0f}", importance=HEAD
         )
+
+
+def is_borderline(report: MemoryReport) -> bool:
+    """True when a need is above the card by less than an estimate can tell."""
+    if report.verdict != "does_not_fit" or report.usable_bytes is None:
+        return False
+    return report.process_bytes <= _BORDERLINE * report.usable_bytes
 
 
 def say_card(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None:
@@ -215,7 +230,7 @@ def say_methods(draft: Draft, reports: Sequence[MemoryReport]) -> None:
     first = reports[0]
     held = {a.name: a.value for a in first.assumptions}
     slots = draft.request.slots
-    values = {
+    values: dict[str, Any] = {
         "batch": slots.batch or held.get("micro_batch_size"),
         "seq": slots.seq_len or held.get("seq_len"),
     }
@@ -251,9 +266,17 @@ def say_changes(draft: Draft, report: MemoryReport, *, limit: int = 4) -> None:
     for change in (fitting or list(report.changes))[:limit]:
         key = "memory.change_fits" if change.fits else "memory.change_short"
         draft.figure(f"after {change.name}", change.after_bytes, "B", formula="estimate again")
+        _record_change_values(draft, change.name)
         told.append(draft.phrase(key, name=change_name(draft, change.name),
                                  after=gib(change.after_bytes)))  # fmt: skip
     draft.bullets(told, title=draft.phrase("memory.changes_title"), importance=BODY)
+
+
+def _record_change_values(draft: Draft, name: str) -> None:
+    """A number of cards that a change names."""
+    field, _, value = name.partition("=")
+    if field == "gpu_count" and value.isdigit():
+        draft.figure("cards", int(value), "1", formula="change")
 
 
 def change_name(draft: Draft, name: str) -> str:

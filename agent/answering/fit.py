@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.answer import Answer, AssumptionOut, MemoryRange, Verdict
+from agent.answering import compare
 from agent.answering import estimates as told
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.host import compose_host, is_host_question
@@ -25,6 +26,8 @@ from tools.units import bytes_from_gb
 
 METHODS = ("full", "lora", "qlora")
 SERVED = ("bf16", "int8", "int4")
+_MOVES = ("seq_len", "micro_batch_size", "context_len", "batch")
+"""Assumptions that may be changed to make a run fit."""
 _SHORT_SEQUENCE = 512
 _SHORT_CONTEXT = 1024
 _HOST_LIMIT_BYTES = bytes_from_gb(2000)
@@ -50,6 +53,8 @@ def compose(request: Request, context: Context) -> Plan:
     draft = Draft(request)
     slots = request.slots
     if slots.model is None and slots.params_b is None:
+        if slots.need_gb is not None and (slots.gpus or slots.gpu):
+            return (yield from compare.compose(request, context))
         return (yield from _no_model(draft))
     if is_host_question(request):
         return (yield from compose_host(draft))
@@ -60,7 +65,10 @@ def compose(request: Request, context: Context) -> Plan:
     record_symptom_figures(draft, symptoms)
     for symptom in symptoms:
         draft.say(f"symptoms.{symptom}")
-    return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
+    verdict = found.verdict
+    if symptoms and verdict != "not_applicable":
+        verdict = "depends"
+    return draft.finish(verdict, memory=found.memory, slots=settled(found))
 
 
 def settled(found: Found) -> dict[str, Any]:
@@ -148,7 +156,7 @@ def training(draft: Draft) -> Steps:
     """Memory of fine-tuning or pre-training, with the methods compared where none was said."""
     slots = draft.request.slots
     is_method_open = method_is_open(draft.request)
-    methods = METHODS if is_method_open else (slots.method,)
+    methods = METHODS if is_method_open or slots.method is None else (slots.method,)
     calls = [
         Call("estimate_memory", told.memory_arguments(slots, method=method)) for method in methods
     ]
@@ -170,7 +178,7 @@ def training(draft: Draft) -> Steps:
         found = yield from _leanest(draft, chosen)
     if found is None:
         told.say_verdict(draft, chosen)
-        found = Found(chosen.verdict or "depends", told.memory_range(chosen), chosen)
+        found = Found(verdict_of(chosen), told.memory_range(chosen), chosen)
     report = found.report or chosen
     told.say_card(draft, report, card)
     if is_method_open:
@@ -366,7 +374,7 @@ def serving(draft: Draft) -> Steps:
     """Memory of serving, with other weight formats beside it."""
     slots = draft.request.slots
     said = slots.quantization or slots.precision
-    formats = [said] if said else [None]
+    formats: list[str | None] = [said]
     formats += [f for f in SERVED if f not in (said, None) and not (said is None and f == "bf16")]
     calls = [
         Call("estimate_memory", told.memory_arguments(slots, task="infer", **_format(form)))
@@ -383,8 +391,10 @@ def serving(draft: Draft) -> Steps:
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
     if chosen.verdict == "does_not_fit" and slots.seq_len is None:
         chosen = yield from _short_context(draft, chosen, formats[0])
-    verdict: Verdict = chosen.verdict or "depends"
+    verdict = verdict_of(chosen)
     told.say_verdict(draft, chosen)
+    if _differs(card, chosen, slots.gpu_mem_gb):
+        verdict = "depends"
     if card is not None and card.fp8_supported is False and slots.quantization == "fp8":
         verdict = "depends" if verdict != "does_not_fit" else verdict
     _say_serving_details(draft, chosen, others, card)
@@ -416,6 +426,22 @@ def _short_context(
 def _format(form: str | None) -> dict[str, Any]:
     """Arguments that set the weight format; None leaves it to the engine."""
     return {"quantization": form, "precision": None} if form else {}
+
+
+def verdict_of(report: MemoryReport) -> Verdict:
+    """An estimate's verdict; open at the border, and about nothing where no card was named."""
+    if report.verdict is None:
+        return "not_applicable"
+    is_open = any(a.name in _MOVES for a in report.assumptions)
+    return "depends" if is_open and told.is_borderline(report) else report.verdict
+
+
+def _differs(card: GpuReport | None, report: MemoryReport, size_gb: float | None) -> bool:
+    """True when the card comes in sizes of which some hold the run and some do not."""
+    if card is None or size_gb is not None or not card.variants:
+        return False
+    sizes = [v.usable_bytes for v in card.variants] + [report.usable_bytes or 0]
+    return len({size >= report.process_bytes for size in sizes}) > 1
 
 
 def say_variants(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None:

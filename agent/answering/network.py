@@ -35,7 +35,8 @@ def compose(request: Request, context: Context) -> Plan:
     shares = yield tuple(Call("check_network", a) for a in _arguments(draft, machine))
     draft.use(*shares)
     reports = [r.report for r in shares if isinstance(r.report, NetworkReport)]
-    if _IS_SLOWER.search(request.search_query) or slots.steps_per_s or slots.step_s:
+    is_diagnosis = bool(_IS_SLOWER.search(request.search_query) or slots.steps_per_s)
+    if is_diagnosis:
         draft.say("network.slow_nodes", importance=HEAD)
     if reports:
         _tell(draft, reports)
@@ -43,7 +44,7 @@ def compose(request: Request, context: Context) -> Plan:
         _say_link(draft, machine)
     draft.say("network.advice")
     say_cited(draft, passages_in(results)[:2])
-    return draft.finish("depends")
+    return draft.finish("not_applicable" if is_diagnosis else "depends")
 
 
 def _machine(results: tuple[ToolResult, ...]) -> InstanceOut | None:
@@ -74,7 +75,7 @@ def _arguments(draft: Draft, machine: InstanceOut | None) -> list[dict[str, Any]
         "grad_accum": slots.grad_accum or 1,
         "step_s": slots.step_s,
     }
-    cases = _CASES
+    cases: tuple[tuple[str, str], ...] = _CASES
     if slots.method is not None:
         strategy = "zero3" if slots.zero_stage == 3 or slots.strategy == "fsdp" else "ddp"
         cases = ((slots.method.rpartition("+")[2], strategy),)

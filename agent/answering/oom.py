@@ -111,8 +111,12 @@ def _host(draft: Draft) -> Steps:
               product=f"{report.host_ram_bytes / 1e9:,.0f} GB")  # fmt: skip
     draft.say("symptoms.host_fix")
     told.say_assumptions(draft, report)
+    was_killed = pasted(draft.request, "host_kill") is not None
+    verdict = _host_verdict(low, high, usable)
+    if was_killed and verdict == "tight":
+        verdict = "does_not_fit"
     return draft.finish(
-        _host_verdict(low, high, usable),
+        verdict,
         memory=MemoryRange(scope="host_ram", low_bytes=low, high_bytes=high, usable_bytes=usable),
         slots=settled(Found("depends", None, report)),
     )

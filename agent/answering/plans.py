@@ -56,7 +56,8 @@ def _without_model(draft: Draft) -> Steps:
     draft.say("memory.ask_model")
     say_cited(draft, passages_in(results)[:2])
     question = draft.request.clarifying_question or draft.phrase("memory.ask_question")
-    return draft.finish("depends").model_copy(update={"clarifying_question": question})
+    verdict: Verdict = "not_applicable" if slots.task != "train" else "depends"
+    return draft.finish(verdict).model_copy(update={"clarifying_question": question})
 
 
 def _training_plan(draft: Draft) -> Steps:
@@ -66,7 +67,7 @@ def _training_plan(draft: Draft) -> Steps:
             "plans.long_context", seq=told_count(slots.seq_len, draft.language), importance=HEAD
         )
     found = yield from training(draft)
-    verdict: Verdict = "depends" if found.verdict in ("fits", "tight") else found.verdict
+    verdict: Verdict = found.verdict if found.verdict == "not_applicable" else "depends"
     return draft.finish(verdict, memory=found.memory, slots=settled(found))
 
 
@@ -160,7 +161,7 @@ def _tell_trials(
             draft.say("plans.one_gpu", need=gib(report.process_bytes), importance=HEAD)
         if size == 1 or report.verdict is None or report.usable_bytes is None:
             continue
-        values = {
+        values: dict[str, Any] = {
             "tp": size,
             "need": gib(report.process_bytes),
             "outcome": told.outcome(draft, report),
@@ -240,7 +241,9 @@ def _serving_plan(
     if slots.gpu not in (None, "none") and found.verdict != "does_not_fit":
         yield from _speed(draft, report)
     verdict = found.verdict
-    if symptoms and verdict != "does_not_fit":
+    if "slow_parallel" in symptoms:
+        verdict = "not_applicable"
+    elif symptoms:
         verdict = "depends"
     elif fits_none and verdict == "fits":
         verdict = "tight"

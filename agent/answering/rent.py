@@ -65,8 +65,9 @@ def compose(request: Request, context: Context) -> Plan:
 
 def _verdict(request: Request, need: MemoryReport) -> Any:
     """About the machine asked about, where this turn names one; else it depends on the choice."""
-    is_named = not {"gpu", "instance"} & set(request.inherited)
-    return "does_not_fit" if is_named and need.verdict == "does_not_fit" else "depends"
+    if {"gpu", "instance"} & set(request.inherited):
+        return "not_applicable"
+    return "does_not_fit" if need.verdict == "does_not_fit" else "depends"
 
 
 def _settled(need: MemoryReport) -> dict[str, Any]:
@@ -239,7 +240,7 @@ def _without_model(draft: Draft) -> Generator[tuple[Call, ...], tuple[ToolResult
     yield from entry_types(draft, default_provider(draft))
     say_cited(draft, passages_in(results)[:2])
     question = draft.request.clarifying_question or draft.phrase("rent.ask_question")
-    answer = draft.finish("depends")
+    answer = draft.finish("depends" if slots.task else "not_applicable")
     if draft.request.clarifying_question is None:
         asked = draft.phrase("common.question", question=question)
         answer = answer.model_copy(

@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from agent.answer import Answer
 from agent.backends.attempt import Deadline, aattempt, attempt
 from agent.backends.breaker import CircuitBreaker, breaker_for
-from agent.backends.endpoint import Endpoint, chat_model, endpoint_of
+from agent.backends.endpoint import Endpoint, chat_model, endpoint_of, timeout_of
 from agent.backends.faults import Fault
 from agent.backends.messages import (
     answer_in,
@@ -74,6 +74,7 @@ class EndpointAuthor(AgentMiddleware[Any, RunContext]):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
+        self._client: Any = None
         self._model: Any = None
         self._endpoint: Endpoint | None = None
         self._tools_refused = False
@@ -108,6 +109,8 @@ class EndpointAuthor(AgentMiddleware[Any, RunContext]):
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """`wrap_model_call` for async callers."""
+        import httpx2
+
         response = await handler(request)
         procedure = self._procedure(request, response)
         if procedure is None:
@@ -121,10 +124,11 @@ class EndpointAuthor(AgentMiddleware[Any, RunContext]):
                     step = procedure.send(None)
                     continue
                 try:
-                    outcome = await aattempt(
-                        self._bound(request, step), step.messages,
-                        deadline=self._deadline(request), on_text=on_text,
-                    )  # fmt: skip
+                    async with httpx2.AsyncClient(timeout=timeout_of(self._settings)) as client:
+                        outcome = await aattempt(
+                            self._bound(request, step, client), step.messages,
+                            deadline=self._deadline(request), on_text=on_text,
+                        )  # fmt: skip
                 except Fault as fault:
                     step = procedure.throw(fault)
                 else:
@@ -218,8 +222,17 @@ class EndpointAuthor(AgentMiddleware[Any, RunContext]):
 
     def _prepare(self) -> None:
         if self._model is None:
+            import httpx2
+
             self._endpoint = endpoint_of(self._settings)
-            self._model = chat_model(self._settings, self._endpoint)
+            self._client = httpx2.Client(timeout=timeout_of(self._settings))
+            self._model = chat_model(self._settings, self._endpoint, http_client=self._client)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client, self._model = None, None
 
     def _breaker(self) -> CircuitBreaker:
         assert self._endpoint is not None
@@ -229,8 +242,13 @@ class EndpointAuthor(AgentMiddleware[Any, RunContext]):
             rest_s=self._settings.breaker_rest_s,
         )
 
-    def _bound(self, request: Any, ask: _Ask) -> Any:
-        return self._model.bind_tools(request.tools) if ask.with_tools else self._model
+    def _bound(self, request: Any, ask: _Ask, client: Any = None) -> Any:
+        """The model with its tools; with a client of its own where the caller is async."""
+        model = self._model
+        if client is not None:
+            assert self._endpoint is not None
+            model = chat_model(self._settings, self._endpoint, http_async_client=client)
+        return model.bind_tools(request.tools) if ask.with_tools else model
 
     def _run(self, request: Any) -> RunContext:
         run = request.runtime.context

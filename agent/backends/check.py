@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import httpx2
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
 from agent.backends.attempt import Deadline, attempt
-from agent.backends.endpoint import Endpoint, chat_model, endpoint_of
+from agent.backends.endpoint import Endpoint, chat_model, endpoint_of, timeout_of
 from agent.backends.faults import Fault
 from agent.settings import Settings
 
@@ -44,7 +45,11 @@ def check_backend(settings: Settings) -> BackendReport:
 
 
 def _check_replies(settings: Settings, endpoint: Endpoint, lines: list[str]) -> None:
-    model = chat_model(settings, endpoint)
+    with httpx2.Client(timeout=timeout_of(settings)) as client:
+        _ask(chat_model(settings, endpoint, http_client=client), settings, lines)
+
+
+def _ask(model: Any, settings: Settings, lines: list[str]) -> None:
     question = [HumanMessage("Reply with the single word: ready")]
     for name, listen in (("reply", None), ("streamed reply", lambda _: None)):
         deadline = Deadline.after(settings.answer_budget_s)

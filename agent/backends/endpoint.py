@@ -71,19 +71,36 @@ def _key(settings: Settings, row: dict[str, str]) -> str:
     return key
 
 
-def chat_model(settings: Settings, endpoint: Endpoint) -> ChatOpenAI:
-    """The client. It never retries by itself: one breaker and one budget govern all attempts."""
+def timeout_of(settings: Settings) -> Any:
+    """Connect and read limits, as the client takes them."""
     import httpx2
+
+    return httpx2.Timeout(settings.read_timeout_s, connect=settings.connect_timeout_s)
+
+
+def chat_model(
+    settings: Settings,
+    endpoint: Endpoint,
+    *,
+    http_client: Any = None,
+    http_async_client: Any = None,
+) -> ChatOpenAI:
+    """The model behind an endpoint.
+
+    It never retries by itself: one breaker and one budget govern all attempts. Whoever hands in
+    an HTTP client closes it.
+    """
     from langchain_openai import ChatOpenAI
 
-    timeout = httpx2.Timeout(settings.read_timeout_s, connect=settings.connect_timeout_s)
     extra: dict[str, Any] = {endpoint.tokens_field: settings.max_output_tokens}
     return ChatOpenAI(
         model=endpoint.model,
         base_url=endpoint.base_url,
         api_key=endpoint.api_key,
         temperature=settings.temperature,
-        timeout=timeout,
+        timeout=timeout_of(settings),
+        http_client=http_client,
+        http_async_client=http_async_client,
         max_retries=0,
         stream_usage=True,
         use_responses_api=False,

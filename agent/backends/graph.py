@@ -61,19 +61,21 @@ def _beyond(messages: Sequence[BaseMessage], budget_tokens: int) -> list[BaseMes
 def build_graph(
     settings: Settings,
     *,
+    author: EndpointAuthor | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The compiled graph.
 
     Args:
         settings: What the tools and the embedded model may do.
+        author: Lets an endpoint phrase the answer, where one is configured.
         checkpointer: Where conversations are kept; None for single questions.
     """
-    author = [EndpointAuthor(settings)] if settings.uses_endpoint else []
+    authors = [author] if author is not None else []
     return create_agent(
         EmbeddedChatModel(own_machine=settings.own_machine),
         [tool.langchain for tool in build_toolbox(settings)],
-        middleware=[*author, TidyConversation(history_tokens=settings.history_tokens)],
+        middleware=[*authors, TidyConversation(history_tokens=settings.history_tokens)],
         context_schema=RunContext,
         checkpointer=checkpointer,
         name="xuanka",

@@ -72,7 +72,12 @@ def _numbers(text: str, evidence: Evidence) -> Iterator[Problem]:
     for quantity in quantities(blank(text)):
         slip = _OTHER_UNIT.get(quantity.unit)
         is_ours = (quantity.number, quantity.unit) in evidence.written
-        if slip is not None and not is_ours and (quantity.number, slip) in evidence.written:
+        if (
+            slip is not None
+            and "." in quantity.number
+            and not is_ours
+            and (quantity.number, slip) in evidence.written
+        ):
             yield Problem("number", quantity.text, f"{quantity.text!r}: the unit is {slip}")
             continue
         if _is_trivial(quantity) or _is_held(quantity, evidence):

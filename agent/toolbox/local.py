@@ -109,7 +109,14 @@ def probe_local_gpu(arguments: ProbeArguments, *, own_machine: bool) -> ProbeRep
     from tools.probe import fits_here, parse_pasted, probe
 
     if arguments.pasted is not None:
-        machine = parse_pasted(arguments.pasted)
+        read = parse_pasted(arguments.pasted)
+        if read is None:
+            raise UnsupportedError(
+                "reading the pasted text",
+                reason="no output of nvidia-smi or a similar tool was found in it",
+                instead="Paste the whole output.",
+            )
+        machine = read
     elif own_machine:
         machine = probe(measure=False)
     else:

@@ -93,6 +93,8 @@ class MemoryReport(Report):
     gpu: str | None
     gpu_count: int
     usable_bytes: int | None
+    pool_bytes: int | None
+    """Share of the usable memory that the engine takes at its settings; None = all of it."""
     label_gb: float | None
     slice_memory_gb: float | None
     """Memory of the slice, where what is meant is less than a whole card."""
@@ -179,7 +181,7 @@ def _training(arguments: MemoryArguments, model: ResolvedModel, common: dict[str
     quantization = arguments.quantization or model.quantization
     if method == "full":
         quantization = None
-    precisions = _MIXED if method in (None, "full") else _PURE
+    precisions: Any = _MIXED if method in (None, "full") else _PURE
     return TrainingWorkload(
         model.spec,
         **common,
@@ -238,7 +240,23 @@ def _serving(arguments: MemoryArguments, model: ResolvedModel, common: dict[str,
 
 def _changes(workload: Any, card: ResolvedCard | None, fit: Any) -> tuple[Any, ...]:
     """Ranked changes; only where the run does not fit with room to spare."""
-    return ()
+    from tools.memory import what_to_change
+
+    if card is None or card.usable_bytes is None or fit.verdict == "fits":
+        return ()
+    return tuple(what_to_change(workload, card.usable_bytes))
+
+
+_ROOMY = 0.85
+"""Share of the usable memory up to which a need leaves room whatever was assumed."""
+
+
+def _verdict(estimate: Any, usable: int) -> Literal["fits", "tight", "does_not_fit"]:
+    """Fits with a seventh of the card to spare, or when even the upper bound is below."""
+    need = estimate.process_bytes
+    if need > usable:
+        return "does_not_fit"
+    return "fits" if need <= _ROOMY * usable or estimate.high_bytes <= usable else "tight"
 
 
 def _report(
@@ -278,6 +296,7 @@ def _report(
         gpu=card.spec.name if card is not None else None,
         gpu_count=estimate.gpu_count,
         usable_bytes=usable,
+        pool_bytes=fit.usable_bytes if fit is not None and fit.usable_bytes != usable else None,
         label_gb=card.spec.memory_label_gb if card is not None else None,
         slice_memory_gb=card.slice_memory_gb if card is not None else None,
         allocated_bytes=estimate.allocated_bytes,
@@ -289,8 +308,8 @@ def _report(
         kv_cache_bytes=estimate.kv_cache_bytes,
         host_ram_bytes=estimate.host_ram_bytes,
         parts=tuple(PartOut(name=p.name, bytes=p.bytes, formula=p.formula) for p in estimate.parts),
-        verdict=fit.verdict if fit is not None else None,
-        headroom_bytes=fit.headroom_bytes if fit is not None else None,
+        verdict=_verdict(estimate, usable) if usable is not None else None,
+        headroom_bytes=usable - estimate.process_bytes if usable is not None else None,
         reason=fit.reason if fit is not None else "",
         assumptions=tuple(
             AssumptionOut(name=a.name, value=a.value, unit=a.unit, why=a.why)
