@@ -46,12 +46,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _answer_file(source: Path, target: Path | None) -> int:
-    from tools.speed.answers import answer_row
+    from tools.speed.answers import answer_case
 
     lines = []
     for line in source.read_text(encoding="utf-8").splitlines():
         if line.strip():
-            lines.append(json.dumps(answer_row(json.loads(line)), ensure_ascii=False))
+            lines.append(json.dumps(answer_case(json.loads(line)), ensure_ascii=False))
     text = "\n".join(lines) + "\n"
     if target is None:
         print(text, end="")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tools.speed.answers import (
         GroupScore,
-        answer_row,
+        answer_case,
         score_rows,
     )
     from tools.speed.hardware import (
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "GroupScore": "answers",
-    "answer_row": "answers",
+    "answer_case": "answers",
     "score_rows": "answers",
     "Card": "hardware",
     "card": "hardware",
@@ -161,7 +161,7 @@ __all__ = [
     "StorageLimit",
     "TrainingJob",
     "adapter_cost",
-    "answer_row",
+    "answer_case",
     "billing_break_even",
     "cached_image_speed",
     "cached_serving_speed",

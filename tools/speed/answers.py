@@ -73,7 +73,7 @@ def _serving(row: Mapping[str, Any]) -> Answer:
     return _ok(row, "decode_tokens_per_s", value, speed.assumptions)
 
 
-def answer_row(row: Mapping[str, Any]) -> Answer:
+def answer_case(row: Mapping[str, Any]) -> Answer:
     """The figure that a row's metric asks for, by the contract of `tools speed --cases`.
 
     A row that cannot be read is answered with status `invalid` (it can be mended) or
@@ -205,7 +205,7 @@ def _score(name: str, rows: Sequence[tuple[Mapping[str, Any], tuple[str, float]]
     errors, ours, theirs = [], [], []
     covered = close = 0
     for row, (key, truth) in rows:
-        answer = answer_row(cases.without_truth(row))
+        answer = answer_case(cases.without_truth(row))
         value = answer.get(key)
         simple = baseline(row)
         if simple is not None:

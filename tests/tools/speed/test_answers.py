@@ -11,7 +11,7 @@ import pytest
 
 from tests.helpers import shared_file
 from tools.__main__ import main
-from tools.speed import answer_row, compare_runs, score_rows
+from tools.speed import answer_case, compare_runs, score_rows
 from tools.speed.answers import truth_of
 from tools.speed.cases import REMOVED, without_truth
 from tools.speed.results import load_data
@@ -37,14 +37,14 @@ def read(relative: str) -> list[dict[str, Any]]:
 
 
 def test_a_training_row_answers_tokens_per_gpu() -> None:
-    answer = answer_row(TRAINING)
+    answer = answer_case(TRAINING)
     assert answer["status"] == "ok"
     assert answer["low"] < answer["tokens_per_s_per_gpu"] < answer["high"] <= 4 * answer["low"]
     assert 4_000 < answer["tokens_per_s_per_gpu"] < 14_000
 
 
 def test_a_serving_row_answers_one_stream() -> None:
-    answer = answer_row(SERVING)
+    answer = answer_case(SERVING)
     assert answer["low"] < answer["decode_tokens_per_s"] < answer["high"]
     assert "samples_per_s" not in answer
 
@@ -55,9 +55,9 @@ def test_padded_sequences_ask_for_tokens_and_plain_sentences_for_samples() -> No
         "gpu": "V100-SXM2-16GB", "precision": "AMP fp16", "seq_len": 128, "micro_batch": 96,
         "unit": "sentences/s", "token_fill": None, "flash_attn": False, "compile": None,
     }  # fmt: skip
-    assert "samples_per_s" in answer_row(row)
+    assert "samples_per_s" in answer_case(row)
     padded = {**row, "unit": "sequences/s (total)", "token_fill": "padded to 128"}
-    assert "tokens_per_s_per_gpu" in answer_row(padded)
+    assert "tokens_per_s_per_gpu" in answer_case(padded)
 
 
 def test_image_rows_answer_samples_of_all_gpus() -> None:
@@ -66,14 +66,14 @@ def test_image_rows_answer_samples_of_all_gpus() -> None:
         "gpu": "V100 16GB", "precision": "AMP", "seq_len": None, "micro_batch": 256,
         "parallelism": "DDP", "unit": "images/s (total)",
     }  # fmt: skip
-    one = answer_row({**row, "num_gpus": 1, "parallelism": "single GPU"})["samples_per_s"]
-    assert 5 * one < answer_row(row)["samples_per_s"] <= 8 * one
+    one = answer_case({**row, "num_gpus": 1, "parallelism": "single GPU"})["samples_per_s"]
+    assert 5 * one < answer_case(row)["samples_per_s"] <= 8 * one
 
 
 def test_prefill_counts_where_the_metric_says_so() -> None:
     long = {**SERVING, "prompt_len": 30_720}
-    without = answer_row(long)["decode_tokens_per_s"]
-    with_it = answer_row({**long, "metric": "speed_prompt_plus_gen"})["decode_tokens_per_s"]
+    without = answer_case(long)["decode_tokens_per_s"]
+    with_it = answer_case({**long, "metric": "speed_prompt_plus_gen"})["decode_tokens_per_s"]
     assert with_it < without
 
 
@@ -86,7 +86,7 @@ def test_prefill_counts_where_the_metric_says_so() -> None:
     ],
 )
 def test_rows_that_cannot_be_answered_say_why(changes: dict[str, object], status: str) -> None:
-    answer = answer_row({**SERVING, **changes})
+    answer = answer_case({**SERVING, **changes})
     assert answer["status"] == status
     assert answer["reason"].endswith(".")
 
