@@ -98,7 +98,9 @@ def _ingest(args: argparse.Namespace) -> int:
         counts[result.status] += 1
         print(_result_line(result, as_json=args.json), flush=True)
 
-    library = Library(KnowledgeSettings.from_env())
+    library = Library(
+        KnowledgeSettings.from_env(), progress=lambda line: print(line, file=sys.stderr)
+    )
     paths = [Path(p) for p in args.paths]
     library.ingest(paths, collection=args.collection, prune=args.prune, report=show)
     summary = ", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "no files"

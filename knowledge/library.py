@@ -32,6 +32,7 @@ from knowledge.store import (
     NO_VECTOR,
     MemoryStore,
     Record,
+    Vectors,
     VectorStore,
     collection_name,
     open_store,
@@ -54,6 +55,9 @@ class FileResult(NamedTuple):
     piece_count: int = 0
 
 
+_BATCH = 256
+Progress = Callable[[str], None]
+"""Called with a line of text while a large document is being embedded."""
 Report = Callable[[FileResult], None]
 
 
@@ -77,8 +81,9 @@ def _key(collection: str, path: str) -> str:
 class Library:
     """The documents of one state folder or server."""
 
-    def __init__(self, settings: KnowledgeSettings) -> None:
+    def __init__(self, settings: KnowledgeSettings, *, progress: Progress | None = None) -> None:
         self._settings = settings
+        self._progress = progress or (lambda _: None)
         self.folder = settings.state_dir / "documents"
         self._manifest = collection_name("manifest", "documents")
         self._embedder_id = embedder_id(settings)
@@ -247,7 +252,7 @@ class Library:
 
     def _write(self, entry: Entry, parts: Sequence[Piece]) -> None:
         texts = [f"{p.heading}\n{p.text}" for p in parts]
-        vectors = self._embedder.passages(texts) if self._embedder else [NO_VECTOR] * len(parts)
+        vectors = self._vectors(texts, entry.path)
         written_at = time.time()
         records = [
             Record(
@@ -269,6 +274,16 @@ class Library:
         del fields["key"]
         text = json.dumps(fields, ensure_ascii=False)
         self._store.put(self._manifest, [Record(entry.key, text, {}, NO_VECTOR)])
+
+    def _vectors(self, texts: Sequence[str], path: str) -> Sequence[Vectors]:
+        if self._embedder is None:
+            return [NO_VECTOR] * len(texts)
+        found: list[Vectors] = []
+        for start in range(0, len(texts), _BATCH):
+            if start:
+                self._progress(f"{path}: {start} of {len(texts)} passages embedded")
+            found.extend(self._embedder.passages(texts[start : start + _BATCH]))
+        return found
 
     def _remove(self, entry: Entry) -> None:
         self._store.drop(self._manifest, [entry.key])

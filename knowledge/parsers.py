@@ -116,54 +116,44 @@ def _html(data: bytes, path: Path) -> Iterator[Block]:
 def _pdf(data: bytes, path: Path) -> Iterator[Block]:
     try:
         from pypdf import PdfReader
-        from pypdf.errors import PyPdfError
     except ImportError as error:
         raise MissingExtraError("Reading PDF", extra="documents") from error
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it says is in the reason given
-    try:
-        reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise UnreadableDocumentError(path, "encrypted PDF; save it without a password")
-        if len(reader.pages) > MAX_PAGES:
-            raise UnreadableDocumentError(path, f"more than {MAX_PAGES} pages")
-        for number, page in enumerate(reader.pages, start=1):
-            if words := page.extract_text().strip():
-                yield Block(path.stem, words, f"p.{number}")
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableDocumentError(
-            path, f"broken PDF ({error or type(error).__name__})"
-        ) from error
+    reader = PdfReader(io.BytesIO(data))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise UnreadableDocumentError(path, "encrypted PDF; save it without a password")
+    if len(reader.pages) > MAX_PAGES:
+        raise UnreadableDocumentError(path, f"more than {MAX_PAGES} pages")
+    for number, page in enumerate(reader.pages, start=1):
+        if words := page.extract_text().strip():
+            yield Block(path.stem, words, f"p.{number}")
 
 
 def _docx(data: bytes, path: Path) -> Iterator[Block]:
     try:
         import docx
-        from docx.opc.exceptions import PackageNotFoundError
     except ImportError as error:
         raise MissingExtraError("Reading docx", extra="documents") from error
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise UnreadableDocumentError(path, "encrypted or old-format Word file; save it as docx")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as package:
-            if sum(entry.file_size for entry in package.infolist()) > MAX_UNPACKED_BYTES:
-                raise UnreadableDocumentError(path, "unpacks to more than 200 MB")
-        document = docx.Document(io.BytesIO(data))
-        heading = path.stem
-        lines: list[str] = []
-        for paragraph in document.paragraphs:
-            style = str(paragraph.style.name) if paragraph.style else ""
-            if style.startswith(("Heading", "Title")) and paragraph.text:
-                if lines:
-                    yield Block(heading, "\n".join(lines), f"#{heading}")
-                heading, lines = paragraph.text, []
-            elif paragraph.text.strip():
-                lines.append(paragraph.text)
-        for table in document.tables:
-            lines.extend(" | ".join(cell.text for cell in row.cells) for row in table.rows)
-        if lines:
-            yield Block(heading, "\n".join(lines), f"#{heading}")
-    except (zipfile.BadZipFile, PackageNotFoundError, KeyError, ValueError, SyntaxError) as error:
-        raise UnreadableDocumentError(path, "broken docx file") from error
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        if sum(entry.file_size for entry in package.infolist()) > MAX_UNPACKED_BYTES:
+            raise UnreadableDocumentError(path, "unpacks to more than 200 MB")
+    document = docx.Document(io.BytesIO(data))
+    heading = path.stem
+    lines: list[str] = []
+    for paragraph in document.paragraphs:
+        style = str(paragraph.style.name) if paragraph.style else ""
+        if style.startswith(("Heading", "Title")) and paragraph.text:
+            if lines:
+                yield Block(heading, "\n".join(lines), f"#{heading}")
+            heading, lines = paragraph.text, []
+        elif paragraph.text.strip():
+            lines.append(paragraph.text)
+    for table in document.tables:
+        lines.extend(" | ".join(cell.text for cell in row.cells) for row in table.rows)
+    if lines:
+        yield Block(heading, "\n".join(lines), f"#{heading}")
 
 
 _READERS: dict[str, Callable[[bytes, Path], Iterator[Block]]] = {
@@ -215,15 +205,29 @@ def parse_document(data: bytes, path: Path) -> list[Block]:
         raise UnreadableDocumentError(
             path, f"unknown kind {path.suffix or '(no ending)'}; known: {', '.join(SUFFIXES)}"
         )
+    try:
+        blocks = _bounded(reader(data, path), path)
+    except (UnreadableDocumentError, MissingExtraError):
+        raise
+    except Exception as error:  # parsers meet any bytes and raise what they like on broken ones
+        kind = path.suffix.lower().lstrip(".")
+        raise UnreadableDocumentError(
+            path, f"broken {kind} file ({str(error)[:80] or type(error).__name__})"
+        ) from error
+    if not blocks:
+        raise UnreadableDocumentError(path, "no text in it (a scan needs OCR first)")
+    return blocks
+
+
+def _bounded(found: Iterator[Block], path: Path) -> list[Block]:
+    """Blocks with their blanks tidied, as long as they are not too much."""
     blocks: list[Block] = []
     length = 0
-    for block in reader(data, path):
+    for block in found:
         text = re.sub(r"[ \t\u00a0]+", " ", block.text).strip()
         length += len(text)
         if length > MAX_TEXT_CHARS:
             raise UnreadableDocumentError(path, f"more than {MAX_TEXT_CHARS:,} characters of text")
         if text:
             blocks.append(block._replace(text=text))
-    if not blocks:
-        raise UnreadableDocumentError(path, "no text in it (a scan needs OCR first)")
     return blocks

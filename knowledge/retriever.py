@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
@@ -24,7 +25,9 @@ from knowledge.snapshot import Snapshot
 from knowledge.sources import get_source
 from knowledge.text import language_of, terms, weight
 from knowledge.types import Language, Mode, Passage, Section
+from tools.errors import BackendError
 
+_log = logging.getLogger(__name__)
 NEAR = 0.4
 """Units below the threshold are still shown beside a best one that they come this near to."""
 REMOTE_CHECK_S = 60.0
@@ -196,18 +199,25 @@ class Shelf:
         self._snapshot: Snapshot | None = None
 
     def documents(self) -> Snapshot | None:
-        """The documents as they are, or as they were a minute ago on a server."""
+        """The documents as they are; of a server, as they were a minute ago or before it failed."""
         is_remote = "://" in self._settings.store
         if is_remote and time.monotonic() - self._checked_at < REMOTE_CHECK_S:
             return self._snapshot
         with self._lock:
-            library = self._library = self._library or Library(self._settings)
-            stamp = library.stamp()
-            if stamp != self._stamp:
-                self._snapshot = library.snapshot()
-                self._stamp = library.stamp()
             self._checked_at = time.monotonic()
+            try:
+                self._refresh()
+            except BackendError as error:
+                if not is_remote:
+                    raise
+                _log.warning("documents may be out of date: %s", error)
             return self._snapshot
+
+    def _refresh(self) -> None:
+        library = self._library = self._library or Library(self._settings)
+        if library.stamp() != self._stamp:
+            self._snapshot = library.snapshot()
+            self._stamp = library.stamp()
 
 
 def _to_passage(section: Section, score: float, mode: Mode) -> Passage:

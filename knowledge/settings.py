@@ -24,6 +24,12 @@ def _user_cache() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "xuanka"
 
 
+def _is_writable(folder: Path) -> bool:
+    """Whether a folder can be written to, or made."""
+    there = next((p for p in (folder, *folder.parents) if p.exists()), folder)
+    return os.access(there, os.W_OK)
+
+
 @dataclass(frozen=True, slots=True)
 class KnowledgeSettings:
     """Settings of the room; hashable, so that a retriever can be kept per setting."""
@@ -40,10 +46,14 @@ class KnowledgeSettings:
     def from_env(cls) -> KnowledgeSettings:
         """Settings as the environment gives them."""
         env = os.environ
-        cache = env.get("XUANKA_CACHE_DIR")
+        state = Path(env.get("XUANKA_STATE_DIR") or ".xuanka").absolute()
+        named = env.get("XUANKA_CACHE_DIR")
+        cache = Path(named).absolute() if named else _user_cache()
+        if not named and not _is_writable(cache):  # a container without a home
+            cache = state / "cache"
         return cls(
-            state_dir=Path(env.get("XUANKA_STATE_DIR") or ".xuanka").absolute(),
-            cache_dir=Path(cache).absolute() if cache else _user_cache(),
+            state_dir=state,
+            cache_dir=cache,
             store=env.get("XUANKA_STORE") or "chroma",
             embedder=env.get("XUANKA_EMBEDDER") or "auto",
             embeddings_url=(env.get("XUANKA_EMBEDDINGS_URL") or "").rstrip("/"),

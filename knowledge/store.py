@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -141,11 +142,27 @@ class ChromaStore:
             ) from error
         return cls(client, is_shared=True)
 
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Turns what Chroma and its connection raise into one clear error."""
+        import httpx
+        from chromadb.errors import ChromaError
+
+        try:
+            yield
+        except (ChromaError, httpx.HTTPError) as error:
+            place = "The Chroma server" if self.is_shared else "The Chroma store"
+            raise BackendError(f"{place} failed: {error or type(error).__name__}.") from error
+
     def _collection(self, name: str) -> Any:
         return self._client.get_or_create_collection(name, embedding_function=None)
 
     def put(self, collection: str, records: Sequence[Record]) -> None:
         """Adds records or replaces those of the same id."""
+        with self._asking():
+            self._put(collection, records)
+
+    def _put(self, collection: str, records: Sequence[Record]) -> None:
         held = self._collection(collection)
         limit = min(_PAGE, self._client.get_max_batch_size())
         for start in range(0, len(records), limit):
@@ -159,12 +176,17 @@ class ChromaStore:
 
     def drop(self, collection: str, ids: Sequence[str]) -> None:
         """Removes records."""
-        held = self._collection(collection)
-        for start in range(0, len(ids), _PAGE):
-            held.delete(ids=list(ids[start : start + _PAGE]))
+        with self._asking():
+            held = self._collection(collection)
+            for start in range(0, len(ids), _PAGE):
+                held.delete(ids=list(ids[start : start + _PAGE]))
 
     def read(self, collection: str, *, ids: Sequence[str] | None = None) -> list[Record]:
         """Records of a collection."""
+        with self._asking():
+            return self._read(collection, ids)
+
+    def _read(self, collection: str, ids: Sequence[str] | None) -> list[Record]:
         held = self._collection(collection)
         wanted = ["documents", "metadatas", "embeddings"]
         if ids is not None:

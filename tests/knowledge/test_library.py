@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -14,13 +15,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from knowledge import KnowledgeSettings, Library, Retriever
 from knowledge.library import FileResult
-from knowledge.parsers import MAX_FILE_BYTES
+from knowledge.parsers import MAX_FILE_BYTES, UnreadableDocumentError, parse_document
 from tests.helpers import ROOT
 from tools.errors import UserInputError
 
+settings_for_fuzzing = hypothesis_settings(
+    max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
 RULE = "# Booking the lab cluster\n\nThe zeppelin node is booked with Ms Okafor, one day ahead.\n"
 
 
@@ -182,7 +189,7 @@ REFUSED: list[tuple[str, bytes | Callable[[], bytes], str]] = [
     ("empty.txt", b"", "empty"),
     ("blank.md", b" \n\t\n", "empty"),
     ("binary.txt", bytes(range(256)) * 20, "binary"),
-    ("broken.pdf", b"%PDF-1.7\nnot really", "broken PDF"),
+    ("broken.pdf", b"%PDF-1.7\nnot really", "broken pdf"),
     ("scan.pdf", lambda: a_pdf(text=" "), "no text"),
     ("secret.pdf", lambda: a_pdf(password="x"), "encrypted"),
     ("broken.docx", b"PK\x03\x04 no", "broken docx"),
@@ -210,6 +217,22 @@ def test_a_file_that_cannot_be_read_is_named_with_its_reason_and_changes_nothing
     assert result.status == "rejected"
     assert reason in result.reason
     assert library.entries() == before
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.html", "a.md", "a.txt"])
+@settings_for_fuzzing
+@given(data=st.data())
+def test_any_bytes_are_read_or_refused_and_nothing_else(name: str, data: st.DataObject) -> None:
+    whole = {"a.pdf": a_pdf, "a.docx": lambda: a_docx("x")}.get(name, lambda: RULE.encode())()
+    changed = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 30))):
+        place = data.draw(st.integers(0, len(changed) - 1))
+        changed[place] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(1, len(changed)))
+    blocks = []
+    with contextlib.suppress(UnreadableDocumentError):
+        blocks = parse_document(bytes(changed[:cut]), Path(name))
+    assert all(b.text for b in blocks)
 
 
 def test_a_document_that_becomes_unreadable_keeps_its_last_good_text(
