@@ -257,38 +257,15 @@ def document(rows: list[Scored], folder: Path) -> str:
         "| calculator | mean error | answered |\n|---|---|---|\n" + peers
         + f"\n| this one, on the {len(full)} full rows above | {100 * mean:.1f} % "
         f"| {len(full)} of {len(full)} |",
-        "## By counter", table(by(rows, lambda r: f"{r.file}: {r.row.get('counter') or 'allocated'}")),
+        "## By counter",
+        table(by(rows, lambda r: f"{r.file}: {r.row.get('counter') or 'allocated'}")),
         "## By source", table(by(rows, lambda r: f"{r.file}: {source_of(r)}")),
         "## By method and kind",
         table(by(rows, lambda r: f"{r.file}: {r.row.get('method') or r.row.get('engine')}")),
-        NOTES,
+        Path(__file__).with_name("accuracy_notes.md").read_text(encoding="utf-8").strip(),
         "## Row by row (published measurements)", rows_table(published),
     ]  # fmt: skip
     return "\n\n".join(sections) + "\n"
-
-
-NOTES = """## Where the constants come from
-
-| constant | value | origin |
-|---|---|---|
-| CUDA context | 141 MiB Turing, 310 Volta, 420 Ampere, 480 large Ampere, 430 Ada, 550 Hopper | printed by published runs (T4 140.9 MiB; A100 0.47 GiB lazy loading, torch 2.1) |
-| cuBLAS workspace | 8 MiB, 32 MiB from Hopper on | ATen CublasHandlePool |
-| segments of large tensors | multiples of 2 MiB, a rest up to 1 MiB is not split off | CUDACachingAllocator; Qwen2.5-3B, -7B, -14B serve 108, 44 and 145 MiB above weights and cache, -32B and -72B none: as their matrix sizes say |
-| NCCL | 1 GiB a card | 0.5-1.5 GiB observed |
-| reserved over allocated | 1.05; 1.12 quantised; 1.18 FSDP; 1.12 ZeRO-3 | published pairs of the two counters |
-| variable lengths | 43, 34, 28 bytes a logit reserved up to 2k, 4k, 8k tokens | observed on three model sizes |
-
-## Open
-
-- Official Qwen3 tables (transformers 4.51): the slope over the prompt is the cache alone although
-  the peak of a prefill is larger; the calculator keeps the prefill's working set and is 14-17 %
-  above at 30k tokens.
-- GLM-4 repository code takes about twice the working set per prompt token that its modules
-  explain.
-- litgpt keeps the input of the down projection in LoRA runs although it is frozen (slope of the
-  published table for four models); the reason was not found in its code.
-- 4-bit litgpt runs stay 6-8 % above the estimate.
-"""
 
 
 def main() -> None:

@@ -11,6 +11,18 @@ from typing import Any, NamedTuple
 
 from tools.errors import AdvisorError, AmbiguousModelError, UnknownModelError, UnsupportedError
 from tools.gpus import GpuSpec, find_gpu, memory_class
+from tools.memory.case_words import (
+    attention_word,
+    engine_word,
+    format_word,
+    framework_word,
+    kv_word,
+    optimizer_word,
+    parallelism_word,
+    precision_word,
+    quantization_word,
+    targets_word,
+)
 from tools.memory.estimator import estimate
 from tools.memory.fitting import fit
 from tools.memory.result import MemoryEstimate
@@ -82,30 +94,29 @@ def training_case(row: Row) -> TrainingWorkload:
     simulated = "+cpu" in str((row.get("versions") or {}).get("torch", ""))
     if simulated:
         autocast = bool(autocast) or precision in ("bf16-mixed", "fp16-mixed")
-    targets = row.get("lora_targets")
     accumulation = extra.get("gradient_accumulation")
     return TrainingWorkload(
         model.spec,
         gpu=case_gpu(row),
         gpu_count=row.get("num_gpus"),
-        framework=extra.get("framework") or ("plain loop" if simulated else None),
+        framework=framework_word(extra.get("framework")) or ("plain loop" if simulated else None),
         torch_build="cpu" if simulated else None,
-        attention=row.get("attention"),
+        attention=attention_word(row.get("attention")),
         method=method,
         objective=objective,
-        precision=precision,
+        precision=precision_word(precision),
         autocast=autocast,
         weights_dtype=extra.get("weights_dtype"),
-        quantization=row.get("quantization"),
+        quantization=quantization_word(row.get("quantization")),
         double_quant=extra.get("double_quant"),
         quant_storage=extra.get("quant_storage"),
         kbit_prepared=extra.get("kbit_prepared"),
         lora_rank=row.get("lora_rank"),
-        lora_targets=tuple(targets) if isinstance(targets, list) else targets,
+        lora_targets=targets_word(row.get("lora_targets")),
         lora_dropout=row.get("lora_dropout") or extra.get("lora_dropout"),
         adapter_dtype=extra.get("adapter_dtype"),
         modules_to_save=tuple(extra["modules_to_save"]) if extra.get("modules_to_save") else None,
-        optimizer=row.get("optimizer"),
+        optimizer=optimizer_word(row.get("optimizer")),
         optimizer_impl=row.get("optimizer_impl") or extra.get("optimizer_impl"),
         optimizer_in_backward=extra.get("optimizer_in_backward") or extra.get("per_layer_update"),
         galore_rank=extra.get("galore_rank"),
@@ -127,7 +138,7 @@ def training_case(row: Row) -> TrainingWorkload:
         lm_head_quantized=extra.get("lm_head_quantized"),
         keeps_quantized_inputs=bool(extra.get("bitsandbytes")) or None,
         torch_compile=extra.get("torch_compile"),
-        parallelism=row.get("parallelism"),
+        parallelism=parallelism_word(row.get("parallelism")),
         sequence_parallel=extra.get("sequence_parallel"),
         cpu_offload=row.get("cpu_offload"),
         offload=extra.get("offload"),
@@ -152,18 +163,18 @@ def inference_case(row: Row) -> InferenceWorkload:
         gpu=case_gpu(row),
         gpu_total_bytes=_card_total(extra),
         gpu_count=row.get("num_gpus"),
-        attention=row.get("attention"),
+        attention=attention_word(row.get("attention")),
         torch_build="cpu" if simulated else None,
-        engine=row.get("engine") or ("transformers" if simulated else None),
+        engine=engine_word(row.get("engine")) or ("transformers" if simulated else None),
         engine_version=row.get("engine_version"),
-        weight_format=row.get("weight_format") or model.quantization or _dtype(row),
+        weight_format=format_word(row.get("weight_format") or model.quantization) or _dtype(row),
         batch=row.get("batch") or row.get("micro_batch_size"),
         prompt_len=1 if at_load else row.get("prompt_len") or row.get("seq_len"),
         generated_len=row.get("generated_len"),
         context_len=1
         if at_load
         else row.get("prompt_len" if simulated else "context_len") or row.get("seq_len"),
-        kv_dtype=row.get("kv_dtype"),
+        kv_dtype=kv_word(row.get("kv_dtype")),
         kv_cache_kind="legacy" if cache.startswith("legacy") else None,
         logits=row.get("logits"),
         gpu_memory_utilization=extra.get("gpu_memory_utilization"),

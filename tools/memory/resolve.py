@@ -160,7 +160,12 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
 def _framework(given: str | None) -> str:
     if given is None:
         return "common recipe"
-    return row_name("frameworks", given) or "plain loop"
+    found = row_name("frameworks", given)
+    if found is None:
+        raise BadQuantityError(
+            field="framework", given=given, allowed=", ".join(table("frameworks"))
+        )
+    return found
 
 
 def _method(fill: _Filler) -> str:
@@ -303,12 +308,3 @@ def _sequence(fill: _Filler) -> int:
             fill.assumed.append(("longest_sample", _LONGEST_SAMPLE))
         return min(cap, _LONGEST_SAMPLE)
     return cap
-
-
-def check_known(field: str, given: object, allowed: str) -> None:
-    """Refuses a value.
-
-    Raises:
-        BadQuantityError: Always.
-    """
-    raise BadQuantityError(field=field, given=given, allowed=allowed)

@@ -61,7 +61,12 @@ def resolve_inference(workload: InferenceWorkload) -> ServeRun:
     if workload.engine is None:
         assumed.append(("engine", engine))
     else:
-        engine = row_name("engines", workload.engine) or "transformers"
+        found = row_name("engines", workload.engine)
+        if found is None:
+            raise BadQuantityError(
+                field="engine", given=workload.engine, allowed=", ".join(table("engines"))
+            )
+        engine = found
     row = table("engines")[engine]
     weight_format = workload.weight_format
     if weight_format is None:
