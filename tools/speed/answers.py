@@ -55,8 +55,12 @@ def _training(row: Mapping[str, Any]) -> Answer:
 
 def _serving(row: Mapping[str, Any]) -> Answer:
     if row.get("task") in ("vision", "diffusion"):
-        image = cached_image_speed(cases.image_job(row))
-        return _ok(row, "samples_per_s", image.samples_per_s, image.assumptions)
+        job_of_images = cases.image_job(row)
+        image = cached_image_speed(job_of_images)
+        rate = image.samples_per_s
+        if str(row.get("unit") or "").startswith("it/s"):
+            rate = rate.scaled(1 / max(1.0, job_of_images.batch or 1.0), "it/s")
+        return _ok(row, "samples_per_s", rate, image.assumptions)
     if row.get("task") == "asr":
         raise UnsupportedError(
             str(row.get("model")), reason="the speed of speech recognition is not modelled"

@@ -141,9 +141,10 @@ def vision_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
     """A row of an image model; None where it has no images per second of all GPUs."""
     unit = str(row.get("unit") or "")
     network = row.get("task") == "network-case" and row.get("precision") and "/GPU" not in unit
-    if row.get("task") not in ("vision-train", "vision") and not network:
+    diffusion = row.get("task") in ("diffusion-train", "diffusion")
+    if row.get("task") not in ("vision-train", "vision") and not network and not diffusion:
         return None
-    if not unit.startswith("images/s") or not row.get("measured"):
+    if not unit.startswith(("images/s", "it/s")) or not row.get("measured"):
         return None
     job = cases.image_job(row)
     device = card(job.gpu)
@@ -157,7 +158,8 @@ def vision_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
 
     return Sample(
         _source(row), device.name, f"{_source(row)}/{net.name}/{device.name}",
-        float(row["measured"]), core and not network, image_groups(job, net, device), job.task,
+        float(row["measured"]) * (batch if unit.startswith("it/s") else 1.0),
+        core and not network and not diffusion, image_groups(job, net, device), job.task,
         predict,
     )  # fmt: skip
 

@@ -23,6 +23,8 @@ from tools.speed.workload import link_gbps, transport_of
 
 GPUS_PER_NODE = 8
 SMOOTHNESS = 3.0
+GUIDANCE = 2.0
+"""Classifier-free guidance runs every denoising step for the prompt and for no prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,8 @@ class ImageJob:
     """Images per GPU and step."""
     global_batch: float | None = None
     image_px: int | None = None
+    steps: int = 1
+    """Denoising steps of one image (diffusion alone); each runs twice, with and without prompt."""
     num_gpus: int = 1
     nodes: int | None = None
     interconnect: str | None = None
@@ -210,7 +214,9 @@ def image_parts(
     precision = _precision(job, device)
     style = engine_style(job.engine)
     training = job.task == "train"
-    count = 3.0 if training else 1.0
+    count = 3.0 if training else float(job.steps)
+    if net.kind == "unet" and not training:
+        count *= GUIDANCE
     width = 2.0 if precision == "16" else (1.0 if precision == "int8" else 4.0)
     if precision == "fp32":
         peak = device.fp32_flops * c["fp32_share"]
@@ -224,7 +230,7 @@ def image_parts(
     if style != "plain":
         traffic *= c["fused"]
     memory = traffic / device.bytes_per_s
-    floor_ms = c["floor_train"] if training else c["floor_infer"]
+    floor_ms = c["floor_train"] if training else c["floor_infer"] * job.steps
     if style == "optimised":
         floor_ms *= 0.1
     elif style == "compiled":
@@ -282,7 +288,7 @@ def image_speed(job: ImageJob, *, constants: Mapping[str, float] | None = None) 
 
     Assumes: the input arrives in time; `data_loading` says whether it does.
     """
-    for name in ("batch", "global_batch", "image_px", "num_gpus", "nodes"):
+    for name in ("batch", "global_batch", "image_px", "num_gpus", "nodes", "steps"):
         require_positive(name, getattr(job, name) or None)
     table = load_data("vision")
     c = constants or constants_of("vision")
