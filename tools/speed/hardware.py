@@ -163,7 +163,35 @@ def card(name: str) -> Card:
             return _with_stated_bandwidth(_shared_memory(name, row), name)
     from tools.gpus import find_gpu
 
-    return _with_stated_bandwidth(card_from_spec(find_gpu(name).spec), name)
+    match = find_gpu(name)
+    whole = card_from_spec(match.spec)
+    if match.slice_memory_gb is not None:
+        whole = _slice(whole, match.slice_memory_gb)
+    return _with_stated_bandwidth(whole, name)
+
+
+def _slice(whole: Card, memory_gb: float) -> Card:
+    """A MIG or vGPU slice: its share of the memory is its share of bandwidth and arithmetic.
+
+    A time-shared vGPU may run faster while its neighbours are idle.
+    """
+    share = min(1.0, memory_gb / whole.memory_gb) if whole.memory_gb else 1.0
+
+    def part(rate: float | None) -> float | None:
+        return None if rate is None else rate * share
+
+    return replace(
+        whole,
+        bytes_per_s=whole.bytes_per_s * share,
+        fp32_flops=whole.fp32_flops * share,
+        tf32_flops=part(whole.tf32_flops),
+        tensor16_flops=whole.tensor16_flops * share,
+        fp8_flops=part(whole.fp8_flops),
+        int8_flops=part(whole.int8_flops),
+        fp4_flops=part(whole.fp4_flops),
+        memory_gb=memory_gb,
+        notes=(*whole.notes, f"a slice with {share:.0%} of the card"),
+    )
 
 
 def _shared_memory(name: str, row: dict[str, Any]) -> Card:

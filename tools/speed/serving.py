@@ -38,6 +38,10 @@ PLANNING_SHARE = (0.3, 0.6)
 """Users reach 25 to 64 % of a published maximum: plan with this share of the computed total."""
 
 
+PREFILL_SPREAD = 1.6
+"""Published prefills reach 22 to 50 % of the peak, around the 35 to 40 % taken here."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServingSpeed:
     """Serving speed of one setup."""
@@ -106,6 +110,19 @@ def _host_bandwidth(
     return 6.0
 
 
+def _usual_format(job: ServingJob, engine: str) -> tuple[str, str]:
+    """(format, why) where the setup states none: the name's, the program's, or 16 bit."""
+    if job.model:
+        from tools.models import try_find_model
+
+        match = try_find_model(job.model)
+        if match is not None and match.quantization:
+            return match.quantization, "the name of the model says so"
+    if engine == "llama.cpp":
+        return "q4_k_m", "the usual file of llama.cpp and ollama"
+    return "bf16", "weights as published"
+
+
 def resolve_serving(
     job: ServingJob, device: Card, shape: Shape
 ) -> tuple[Decode, tuple[Assumption, ...]]:
@@ -114,8 +131,10 @@ def resolve_serving(
     engine = engine_of(job.engine)
     if job.engine is None:
         assumed.append(Assumption("engine", "vllm", "", "the most used serving program"))
-    if job.weight_format is None:
-        assumed.append(Assumption("weight_format", "16 bit", "", "weights as published"))
+    written = job.weight_format
+    if written is None:
+        written, why = _usual_format(job, engine.name)
+        assumed.append(Assumption("weight_format", written, "", why))
     prompt, output = job.prompt_len, job.output_len
     if prompt is None:
         prompt = 512
@@ -125,13 +144,13 @@ def resolve_serving(
         assumed.append(Assumption("output_len", output, "token", "a short answer"))
     step = Decode(
         engine=engine,
-        weights=weight_format(job.weight_format),
+        weights=weight_format(written),
         num_gpus=max(1, job.num_gpus),
         concurrency=job.concurrency,
         prompt_len=prompt,
         output_len=output,
         intra=intra_link(device, job.interconnect),
-        host_gb_s=_host_bandwidth(job, device, shape, assumed),
+        host_gb_s=_host_bandwidth(replace(job, weight_format=written), device, shape, assumed),
     )
     return step, tuple(assumed)
 
@@ -180,9 +199,11 @@ def serving_speed(job: ServingJob, *, constants: Mapping[str, float] | None = No
     end_to_end = Interval(each, each / spread, each * spread, "token/s")
     total = end_to_end.scaled(step.concurrency, "token/s")
     prefill_rate = step.prompt_len / prefill_s
-    prefill = Interval(prefill_rate, prefill_rate / 1.6, prefill_rate * 1.6, "token/s")
+    prefill = Interval(
+        prefill_rate, prefill_rate / PREFILL_SPREAD, prefill_rate * PREFILL_SPREAD, "token/s"
+    )
     first = prefill_s + token_s
-    ttft = Interval(first, first / 1.6, first * 1.6, "s")
+    ttft = Interval(first, first / PREFILL_SPREAD, first * PREFILL_SPREAD, "s")
     return ServingSpeed(
         decode_tokens_per_s=stream.scaled(1 / waves, "token/s"),
         end_to_end_tokens_per_s=end_to_end,

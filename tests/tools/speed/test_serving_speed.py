@@ -201,6 +201,22 @@ def test_impossible_values_are_refused(changes: dict[str, object]) -> None:
         serving_speed(job(**changes))
 
 
+def test_a_format_that_was_not_said_is_taken_from_name_or_program() -> None:
+    awq = serving_speed(job(model="Qwen2.5-7B-Instruct-AWQ"))
+    plain = serving_speed(job(model="Qwen2.5-7B-Instruct"))
+    assert awq.weight_bytes < 0.5 * plain.weight_bytes
+    ollama = serving_speed(job(model="Llama-3-8B", engine="ollama"))
+    assert ollama.weight_bytes == pytest.approx(4.9e9, rel=0.05)
+    assert any(a.name == "weight_format" and a.value == "q4_k_m" for a in ollama.assumptions)
+
+
+def test_a_slice_has_its_share_of_the_card() -> None:
+    whole = serving_speed(job(gpu="A10", model="Qwen2.5-1.5B"))
+    part = serving_speed(job(gpu="A10-12Q", model="Qwen2.5-1.5B"))
+    assert card("A10-12Q").bytes_per_s == pytest.approx(card("A10").bytes_per_s / 2)
+    assert part.decode_tokens_per_s.value < whole.decode_tokens_per_s.value
+
+
 def test_engines_as_written() -> None:
     assert engine_of("vllm 0.6.3").splits_tensors
     assert not engine_of("llama.cpp (2024-05)").splits_tensors
