@@ -29,9 +29,12 @@ _SLOT_FEATURES = {
     "budget": "budget", "ckpt_minutes": "ckpt", "storage": "storage", "num_workers": "workers",
     "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth",
     "rows": "rows", "model_size_mb": "file_size", "need_gb": "need", "tp": "tp",
-    "latency_s": "latency",
+    "latency_s": "latency", "img_kb": "img_file", "throughput_mb_s": "throughput",
 }  # fmt: skip
 _HUGE_B = 100.0
+_FAINT = 0.5
+"""Below this no kind of question was recognised; without a job it is about a concept."""
+_JOB = {"model", "params", "card", "memory_gb", "method", "memory"}
 _DURATIONS = {
     "duration_s": re.compile(r"\d\s?(?:秒|seconds?(?![a-z])|secs?(?![a-z])|s(?![a-z0-9/]))"),
     "duration_long": re.compile(
@@ -76,9 +79,10 @@ def _derived(out: Resolution) -> set[str]:
     }
     features = {name for name, holds in rules.items() if holds}
     if get("gpu") == "none":
-        features |= {"-card"}
-    if get("model") is not None and out.spec is None and get("params_b") is None:
-        features.add("model_unsized")
+        features.discard("card")
+    is_unlisted = get("model") is not None and out.spec is None and get("params_b") is None
+    if is_unlisted and not out.model_candidates:
+        features.add("small_model")
     return features
 
 
@@ -125,4 +129,7 @@ def has_frame(text: str) -> bool:
 def choose_intent(features: set[str]) -> Intent:
     """The intent with the highest score; the order of intents.yaml breaks ties."""
     scores = scores_of(features)
-    return cast(Intent, max(scores, key=lambda intent: scores[intent]))
+    best = max(scores, key=lambda intent: scores[intent])
+    if scores[best] < _FAINT and not features & _JOB:
+        return "concept"
+    return cast(Intent, best)

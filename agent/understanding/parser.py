@@ -73,7 +73,11 @@ def parse(
     carried = Carried()
     prose = _without_settings(document, board)
     topics = topics_of(prose)
-    features = features_of(prose, out, _extra(pasted, topics))
+    extra = _extra(pasted, topics)
+    mentions = [reading.value for reading in board.of("instance_mention")]
+    if mentions and all(f.category == "cpu" for m in mentions for f in m.lookup.families):
+        extra.add("cpu_instance")
+    features = features_of(prose, out, extra)
     intent = choose_intent(features)
     base = None
     if not outside:

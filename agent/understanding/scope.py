@@ -15,6 +15,12 @@ _CLAUSE_END = re.compile(
     r"|,(?=\s?(?:what|which|how|can|will|does|is|tell|i want)\b)"
 )
 _QUOTES = {"'": "'", '"': '"', "\u201c": "\u201d", "\u300a": "\u300b"}
+_OURS = (
+    "quantization", "precision", "framework", "library", "strategy", "zero_stage", "attention",
+    "gradient_checkpointing", "kv_cache_dtype", "offload", "method_goal", "optimizer", "tp", "pp",
+    "billing", "gpu_none", "loose_count",
+)  # fmt: skip
+"""Readings that only our subject has."""
 _JOB = (
     "model_match",
     "params_b",
@@ -74,7 +80,7 @@ def is_out_of_scope(
 ) -> bool:
     """Whether the text asks for something this advisor does not do."""
     text = document.text
-    for name in ("harmful", "creative", "mining", "instructions"):
+    for name in ("harmful", "creative", "mining", "learning", "instructions"):
         if _group("decisive", name).has(text):
             return True
     if any(board.has(slot) for slot in _JOB):
@@ -91,4 +97,5 @@ def _is_foreign(text: str) -> bool:
 
 
 def _is_ours(text: str, board: Board) -> bool:
-    return table("scope", "domain").has(text) or board.has("provider") and board.has("billing")
+    """Whether a text speaks of our subject, by its words or by what was read in it."""
+    return table("scope", "domain").has(text) or any(board.has(slot) for slot in _OURS)

@@ -11,7 +11,9 @@ from agent.understanding.text import Document
 _WORDS = "|".join(sorted(english_words(), key=len, reverse=True))
 _COUNT = rf"(?P<n>\d{{1,5}}|{HAN}{{1,4}}|(?<![a-z])(?:{_WORDS}))"
 _CARDS = re.compile(
-    rf"(?<![a-z0-9.第]){_COUNT}\s?-?\s?(?:x\s?)?(?:张|块|片|个)?(?:gpus?(?![a-z])|显卡|卡(?!住|死|顿|在)|cards?(?![a-z])|张(?=[^图照网片])|块(?=[^钱]|\Z)|devices(?![a-z]))"
+    rf"(?<![a-z0-9.第]){_COUNT}\s?-?\s?(?:x\s?)?(?:张|块|片|个)?"
+    r"(?:gpus?(?![a-z])(?! ?(?:hours?|小时|时))|显卡|卡(?!住|死|顿|在|时)|cards?(?![a-z])"
+    r"|张(?=[^图照网片])|块(?=[^钱]|\Z)|devices(?![a-z]))"
 )
 _SINGLE = re.compile(r"单卡|单张|单块|单gpu|(?<![a-z])single(?![a-z])|(?<![a-z])one gpu")
 _DUAL = re.compile(r"双卡|(?<![a-z])dual(?![a-z])|两卡")
@@ -27,6 +29,8 @@ _BEHIND_PER_NODE = re.compile(
 
 
 _MOST_IN_A_NODE = 8
+_MOST_BARE = 64
+"""Above this "1000张" counts pictures."""
 
 
 _NO_CARDS = re.compile(
@@ -46,7 +50,8 @@ def read_counts(document: Document, board: Board) -> None:
         value = parse_number(found["n"])
         if value is None:
             value = english_words().get(found["n"])
-        if value is not None and 1 <= value == int(value):
+        is_bare = found[0][-1] in "张块"
+        if value is not None and 1 <= value == int(value) and not (is_bare and value > _MOST_BARE):
             board.add("loose_count", int(value), found.start(), found.end())
     for pattern, count in ((_SINGLE, 1), (_DUAL, 2)):
         for found in pattern.finditer(text):

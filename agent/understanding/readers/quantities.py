@@ -128,11 +128,22 @@ def read_quantities(document: Document, board: Board) -> None:
         if any(start < high and low < end for low, high in numbers):
             continue
         value = _value(rule, match)
-        if value is None:
+        if value is None or _is_figure_of_speech(text, start, end):
             continue
         numbers.append((start, end))
         board.add(rule.slot, value, match.start(), match.end(), weight=candidate.score)
         document.take(start, end)
+
+
+_SPEECH_BEHIND = tuple("样般致起直定下些点旦切律")
+_SPEECH = ("千万", "十分", "百分", "万一")
+
+
+def _is_figure_of_speech(text: str, start: int, end: int) -> bool:
+    """Whether Chinese numerals are no number: 一样, 十分, 千万."""
+    if text[start : start + 1].isascii():
+        return False
+    return text.startswith(_SPEECH_BEHIND, end) or text.startswith(_SPEECH, start)
 
 
 def _value(rule: _Rule, found: re.Match[str]) -> float | int | None:

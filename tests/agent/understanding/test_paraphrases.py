@@ -82,3 +82,12 @@ def test_slots_of_fresh_wordings_are_read() -> None:
 def test_intents_of_fresh_wordings_are_read() -> None:
     wrong = [row["q"] for row, request in rows() if request.intent not in row["intent"]]
     assert len(wrong) <= 0.07 * len(rows()), wrong
+
+
+def test_frames_of_every_kind_are_told_apart() -> None:
+    path = Path(__file__).parent / "data" / "frames.yaml"
+    frames = yaml.safe_load(path.read_text(encoding="utf-8"))
+    kinds = {row["intent"][0] for row in frames}
+    wrong = [row["q"] for row in frames if parse(row["q"]).intent not in row["intent"]]
+    assert len(kinds) >= 15
+    assert len(wrong) <= 0.07 * len(frames), wrong
