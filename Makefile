@@ -49,8 +49,8 @@ ask: setup  ## make ask q="7B 微调能在 A10 上跑吗?"
 index: $(VENV)/.index
 
 lock:  ## pins the dependencies anew (needs uv)
-	uv pip compile pyproject.toml --universal --python-version 3.11 --extra app --no-emit-index-url --generate-hashes -q -o requirements.lock
-	uv pip compile pyproject.toml --universal --python-version 3.11 --extra app --group dev --no-emit-index-url --generate-hashes -q -c requirements.lock -o requirements-dev.lock
+	uv pip compile pyproject.toml --universal --python-version 3.11 --extra app --group dev --no-emit-index-url --generate-hashes -q -o requirements-dev.lock
+	uv pip compile pyproject.toml --universal --python-version 3.11 --extra app --no-emit-index-url --generate-hashes -q -c requirements-dev.lock -o requirements.lock
 
 check: setup-dev  ## format, lint, types, guards
 	@$(BIN)/ruff format --check .
