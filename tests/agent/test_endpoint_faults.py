@@ -74,8 +74,13 @@ def settings_for(url: str, tmp_path: Path) -> Settings:
     )
 
 
-def run(mode: str, url: str, tmp_path: Path) -> tuple[Answer, list[Event], float]:
-    with Advisor(settings_for(url, tmp_path)) as advisor:
+def run(
+    mode: str, url: str, tmp_path: Path, *, patient: bool = False
+) -> tuple[Answer, list[Event], float]:
+    settings = settings_for(url, tmp_path)
+    if patient:
+        settings = settings.model_copy(update={"read_timeout_s": 20.0, "answer_budget_s": 60.0})
+    with Advisor(settings) as advisor:
         return run_with(advisor, mode)
 
 
@@ -148,7 +153,7 @@ def check_fallen(answer: Answer, events: list[Event]) -> None:
 @pytest.mark.parametrize("name", MENDED)
 def test_mended_fault_gives_the_models_words(name: str, mode: str, tmp_path: Path) -> None:
     with scripted_endpoint(*MENDED[name]) as (url, _):
-        answer, events, _ = run(mode, url, tmp_path)
+        answer, events, _ = run(mode, url, tmp_path, patient=True)
     assert answer.degraded is None
     assert answer.backend == "openai_compatible"
     assert answer.text == TRUE
@@ -185,7 +190,7 @@ def asked_text(script: Script) -> str:
 
 def test_findings_are_fenced_and_the_key_is_not_in_the_prompt(tmp_path: Path) -> None:
     with scripted_endpoint(Step(text=TRUE)) as (url, script):
-        run("ask", url, tmp_path)
+        run("ask", url, tmp_path, patient=True)
     text = asked_text(script)
     assert "secret-key" not in text
     assert text.count("==") >= 8
@@ -205,7 +210,8 @@ def test_no_tool_of_the_model_writes_executes_or_fetches(tmp_path: Path) -> None
 
 def test_earlier_turns_reach_the_model(tmp_path: Path) -> None:
     with scripted_endpoint(Step(text=TRUE)) as (url, script):
-        with Advisor(settings_for(url, tmp_path)) as advisor:
+        settings = settings_for(url, tmp_path).model_copy(update={"read_timeout_s": 20.0})
+        with Advisor(settings) as advisor:
             advisor.ask(QUESTION, thread="t")
             advisor.ask("那全参呢", thread="t")
     contents = [m["content"] for m in script.requests[-1]["messages"]]
