@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from tools.errors import BadQuantityError
-from tools.memory.result import FitResult, MemoryEstimate
-from tools.units import format_gib
+from tools.memory.result import FitResult, MemoryEstimate, Verdict
 
 
 def fit(estimate: MemoryEstimate, usable_bytes: int) -> FitResult:
@@ -29,11 +28,9 @@ def fit(estimate: MemoryEstimate, usable_bytes: int) -> FitResult:
     if share is not None:
         usable_bytes = math.floor(usable_bytes * share)
     need, low, high = estimate.process_bytes, estimate.low_bytes, estimate.high_bytes
+    verdict: Verdict = "does_not_fit"
     if high <= usable_bytes:
-        verdict, reason = "fits", "the upper bound is below the usable memory"
+        verdict = "fits"
     elif need <= usable_bytes:
-        verdict, reason = "tight", "the estimate is below the usable memory, its upper bound is not"
-    else:
-        verdict, reason = "does_not_fit", "the estimate is above the usable memory"
-    text = f"{reason}: {format_gib(need)} of {format_gib(usable_bytes)}"
-    return FitResult(verdict, usable_bytes - need, usable_bytes, need, low, high, text)  # type: ignore[arg-type]
+        verdict = "tight"
+    return FitResult(verdict, usable_bytes - need, usable_bytes, need, low, high)

@@ -46,6 +46,10 @@ def loss_path(run: TrainRun, *, width: int, vocab: float, tokens: float) -> Loss
             return LossPath(held, held, held, 0, 0.0, False, "eight chunks")
         return _fused_linear(run, vocab, tokens)
     hold = width if run.held else 0
+    if run.objective == "distill":
+        return LossPath(
+            20, 20 + hold, width + hold, hold, 0.0, False, "stock, and the teacher's probabilities"
+        )
     if run.asked.logits_fp32 or run.asked.logits_shift_copy:
         hold = 4 if run.held else 0
         copy = 4 if run.asked.logits_shift_copy else 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache
 from typing import NamedTuple
 
 from tools.errors import UnsupportedError
 from tools.memory.layers.decoder import build_layer
 from tools.memory.layers.ops import Linear, Mode
 from tools.memory.layers.plan import layer_kinds
+from tools.memory.speccache import by_identity
 from tools.models import ModelSpec, get_model, reference_model
 
 _UNEXPLAINED = 0.05
@@ -21,7 +21,7 @@ DECODER_KINDS = frozenset({"decoder-lm", "moe-lm", "vlm", "embedding", "reranker
 _LANGUAGE_KINDS = DECODER_KINDS - {"embedding", "reranker"}
 
 
-@cache
+@by_identity
 def decoder_of(spec: ModelSpec) -> ModelSpec | None:
     """The model with decoder dimensions filled in where its row has only a total.
 
@@ -73,7 +73,7 @@ def is_encoder(spec: ModelSpec) -> bool:
     return spec.formula in ("bert", "deberta") and bool(spec.hidden_size and spec.vocab_size)
 
 
-@cache
+@by_identity
 def layer_linears(spec: ModelSpec, code: str = "") -> tuple[tuple[Linear, int], ...]:
     """Every matrix inside the layers, with the number of layers that have it."""
     kinds = layer_kinds(spec, code=code)
@@ -84,7 +84,7 @@ def layer_linears(spec: ModelSpec, code: str = "") -> tuple[tuple[Linear, int], 
     return tuple(found)
 
 
-@cache
+@by_identity
 def param_groups(spec: ModelSpec) -> ParamGroups:
     """Parameters of a decoder by group; they sum to the registry's exact total.
 

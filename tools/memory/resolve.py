@@ -19,6 +19,7 @@ _MIXED = frozenset({"bf16-mixed", "fp16-mixed", "fp8"})
 _PAIRS = frozenset({"dpo", "orpo", "reward"})
 _LONGEST_SAMPLE = 1304
 """Longest sample of the Alpaca set in Llama-2 tokens: what a cap far above it really sees."""
+_METHOD_OPTIMIZERS = {"lomo": "lomo", "galore": "galore-adamw"}
 _SHARDED = frozenset({"zero1", "zero2", "zero3", "fsdp", "megatron"})
 
 
@@ -107,7 +108,7 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
     precision = fill.get("precision", "pure-bf16" if adapter else "bf16-mixed")
     sharding = sharding_of(workload, row)
     master, width = _widths(workload, precision, quantization != "none", sharding)
-    optimizer = fill.get("optimizer", "adamw")
+    optimizer = fill.get("optimizer", _METHOD_OPTIMIZERS.get(method, "adamw"))
     optimizer_row = find_row("optimizers", optimizer.replace("per-layer", ""), field="optimizer")
     lengths = _lengths(fill)
     targets, names_fused = (

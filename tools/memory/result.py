@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from tools.gpus import GpuSpec
 from tools.memory.workload import Counter, Workload
 from tools.provenance import Assumption, Figure, Source
+from tools.units import format_gib
 
 Verdict = Literal["fits", "tight", "does_not_fit"]
 
@@ -138,6 +139,11 @@ class MemoryEstimate:
         return tuple(figures)
 
 
+_VERDICT_REASONS = {
+    "fits": "the upper bound is below the usable memory",
+    "tight": "the estimate is below the usable memory, its upper bound is not",
+    "does_not_fit": "the estimate is above the usable memory",
+}
 _RANK = {"allocated": 0, "reserved": 1, "process": 2}
 _KINDS: dict[str, Literal["guide", "vendor", "paper", "measured", "derived", "assumed"]] = {
     "rule": "derived",
@@ -166,7 +172,12 @@ class FitResult:
     need_bytes: int
     low_bytes: int
     high_bytes: int
-    reason: str
+
+    @property
+    def reason(self) -> str:
+        """One clause: which bound decided, and the two figures."""
+        text = _VERDICT_REASONS[self.verdict]
+        return f"{text}: {format_gib(self.need_bytes)} of {format_gib(self.usable_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ kMinLargeAlloc, should_split.)
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from tools.memory.params import layer_linears, param_groups
+from tools.memory.speccache import by_identity
 from tools.models import ModelSpec
 from tools.units import MIB
 
@@ -33,7 +32,7 @@ def rounding_bytes(size: float) -> int:
     return left if left <= _LEFT_WHOLE else 0
 
 
-@lru_cache(maxsize=4096)
+@by_identity
 def weight_rounding(spec: ModelSpec, width: float, split: int = 1) -> int:
     """The same summed over a model's matrices.
 

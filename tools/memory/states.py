@@ -9,7 +9,9 @@ from tools.memory.parallel import Whole, shares_of
 from tools.memory.params import ParamGroups, layer_linears, param_groups
 from tools.memory.resolve import TrainRun
 from tools.memory.rounding import weight_rounding
+from tools.memory.speccache import by_identity
 from tools.memory.tables import find_row
+from tools.models import ModelSpec
 
 _ROW_TOKENS = 8
 """input_ids, an int64 a token; the labels are the same tensor."""
@@ -49,15 +51,21 @@ class States(NamedTuple):
 
 def adapter_params(run: TrainRun) -> int:
     """Parameters of the run's adapters."""
+    return _adapter_params(run.spec, run.code, run.targets, run.rank, run.method == "dora")
+
+
+@by_identity
+def _adapter_params(
+    spec: ModelSpec, code: str, targets: frozenset[str], rank: int, dora: bool
+) -> int:
     total = 0.0
-    targets, rank = run.targets, run.rank
-    for linear, count in layer_linears(run.spec, run.code):
+    for linear, count in layer_linears(spec, code):
         if is_adapted(linear.name, targets):
             total += count * rank * (linear.size_in + linear.size_out)
-            if run.method == "dora":
+            if dora:
                 total += count * linear.size_out
     if "lm_head" in targets:
-        total += rank * ((run.spec.hidden_size or 0) + (run.spec.vocab_size or 0))
+        total += rank * ((spec.hidden_size or 0) + (spec.vocab_size or 0))
     return int(total)
 
 
@@ -120,7 +128,8 @@ def _trained(run: TrainRun, groups: ParamGroups) -> float:
         return adapter_params(run)
     if run.method in ("freeze", "badam"):
         layers = run.asked.trainable_layers or (1 if run.method == "badam" else 2)
-        return min(groups.total, groups.per_layer * layers + groups.head)
+        head = groups.head if run.method == "freeze" else 0
+        return min(groups.total, groups.per_layer * layers + head)
     return groups.total
 
 

@@ -16,7 +16,7 @@ from tools.memory.layers.decoder import (
     build_tail,
 )
 from tools.memory.layers.ops import Mode
-from tools.memory.layers.plan import family_row, layer_kinds
+from tools.memory.layers.plan import LayerKinds, family_row, layer_kinds
 from tools.memory.logits import loss_path
 from tools.memory.params import is_encoder, param_groups
 from tools.memory.resolve import TrainRun
@@ -98,7 +98,7 @@ def layer_mode(run: TrainRun) -> Mode:
 @lru_cache(maxsize=2048)
 def _stack(
     spec_id: int, mode: Mode, split: int, expert_split: int, frozen_start: bool, code: str,
-    sequence: bool, keys: int,
+    sequence: bool, keys: int, trained: tuple[str, int],
 ) -> Stack:  # fmt: skip
     spec = _SPECS[spec_id]
     kinds = layer_kinds(spec, split, expert_split, code, sequence, keys)
@@ -115,10 +115,40 @@ def _stack(
     tail = build_tail(hidden, vocab, norm, tail_mode, bias=spec.lm_head_bias)
     built = tuple(build_layer(plan, mode) for plan in kinds.plans)
     order = kinds.order
+    if trained[1]:
+        built, order = _partly_trained(built, order, kinds, mode, trained)
     if frozen_start and order:
         built = (*built, build_layer(kinds.plans[order[0]], mode, input_grad=False))
         order = (len(built) - 1, *order[1:])
     return Stack(built, order, tail, tail_mode.weight_width)
+
+
+def _partly_trained(
+    built: tuple[BuiltLayer, ...], order: tuple[int, ...], kinds: LayerKinds, mode: Mode,
+    trained: tuple[str, int],
+) -> tuple[tuple[BuiltLayer, ...], tuple[int, ...]]:  # fmt: skip
+    """The stack when only some layers train: the last ones (freeze), or any one block (BAdam).
+
+    Below the lowest trained layer nothing is kept. A frozen layer above a trained one keeps what
+    its input's gradient needs. BAdam's costliest block is the lowest, with all others above it.
+    """
+    method, count = trained
+    frozen = mode._replace(trains=False)
+    below = tuple(build_layer(plan, frozen, input_grad=False) for plan in kinds.plans)
+    above = tuple(build_layer(plan, frozen) for plan in kinds.plans)
+    number = len(built)
+    if method == "badam":
+        rest = tuple(2 * number + kind for kind in order[count:])
+        return (*built, *below, *above), (*order[:count], *rest)
+    start = max(len(order) - count, 0)
+    return (*built, *below), (*(number + kind for kind in order[:start]), *order[start:])
+
+
+def _trained_layers(run: TrainRun) -> tuple[str, int]:
+    """Method and count of the layers that train, where it is not all of them."""
+    if run.method not in ("freeze", "badam"):
+        return "", 0
+    return run.method, run.asked.trainable_layers or (1 if run.method == "badam" else 2)
 
 
 _SPECS: dict[int, ModelSpec] = {}
@@ -139,6 +169,7 @@ def stack_of(run: TrainRun) -> Stack:
         run.code,
         sharding.sequence,
         run.seq_len if run.spec.sliding is not None else 0,
+        _trained_layers(run),
     )
 
 
@@ -329,7 +360,8 @@ def _last_moments(frame: _Frame, held: float) -> list[Moment]:
     run, states = frame.run, frame.states
     gradients = states.gradients
     moments = [Moment("optimizer_step", gradients, 0.0, held, states.step_workspace)]
-    if run.adapter or states.gradient_share < 1.0:
+    partly = run.method in ("freeze", "badam")
+    if run.adapter or partly or states.gradient_share < 1.0:
         return moments
     spec = run.spec
     table = float(param_groups(spec).embedding * run.master_width)

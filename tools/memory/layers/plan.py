@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from tools.memory.speccache import by_identity
 from tools.models import LinearDims, MlaDims, ModelSpec, MoeDims
 
 
@@ -73,6 +74,7 @@ def _families() -> dict[str, dict[str, Any]]:
     return rows
 
 
+@by_identity
 def family_row(spec: ModelSpec) -> dict[str, Any]:
     """The structure row of a model's family, over the row of its nearest general kind."""
     rows = _families()
@@ -95,7 +97,7 @@ class LayerKinds(NamedTuple):
     """Kind of each layer, from the embedding up."""
 
 
-@cache
+@by_identity
 def layer_kinds(
     spec: ModelSpec, split: int = 1, expert_split: int = 1, code: str = "", sequence: bool = False,
     keys: int = 0,

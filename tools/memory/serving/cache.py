@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache as memoize
 from typing import NamedTuple
 
 from tools.memory.layers.plan import window_of
+from tools.memory.speccache import by_identity
 from tools.models import ModelSpec
 
 
@@ -36,7 +36,7 @@ class CacheForm(NamedTuple):
         return total
 
 
-@memoize
+@by_identity
 def cache_form(spec: ModelSpec) -> CacheForm:
     """The cache of one sequence of a decoder."""
     layers = spec.num_hidden_layers or 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 from tools.memory.params import param_groups
+from tools.memory.speccache import by_identity
 from tools.memory.tables import find_row
 from tools.models import ModelSpec
 
@@ -21,7 +21,7 @@ class ServedWeights(NamedTuple):
     """Part that tensor parallelism does not split."""
 
 
-@cache
+@by_identity
 def served_weights(spec: ModelSpec, weight_format: str) -> ServedWeights:
     """Weights in a format.
 
