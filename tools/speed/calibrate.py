@@ -15,21 +15,13 @@ import random
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.errors import AdvisorError
-from tools.speed import cases
 from tools.speed.fitting import Fit, fit_constants, group_factors, spread_of
-from tools.speed.hardware import card
 from tools.speed.results import load_data
-from tools.speed.serving import resolve_serving, serving_groups, spread_style
-from tools.speed.serving_model import decode_parts, prefill_seconds, sequences_in_memory
-from tools.speed.shapes import shape_of
-from tools.speed.training import adapter_cost, groups, resolve, spread_group
-from tools.speed.training_model import parts
-from tools.speed.vision import image_batch, image_groups, image_model, image_parts, image_scaling
+from tools.speed.samples import READERS, Constants, Sample, read_samples
 
 CORE_WEIGHT = 3.0
 ROW_WEIGHT = 5.0
@@ -40,25 +32,6 @@ FEWEST_ROWS = 10
 """Rows of one engine that its own launch cost is learnt from."""
 COVERAGE = 0.88
 LEAST_SPREAD, MOST_SPREAD = 1.25, 2.0
-Constants = Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One measured row, ready to be predicted under any constants."""
-
-    source: str
-    device: str
-    unit: str
-    """Rows of one unit crowd each other."""
-    truth: float
-    core: bool
-    tags: Mapping[str, str]
-    spread: str
-    predict: Callable[[Constants, float], float]
-    """Value under constants and a correction factor."""
-    light: float = 1.0
-    generation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,114 +55,11 @@ class Model:
         return start, width
 
 
-def _source(row: Mapping[str, Any]) -> str:
-    return str(row["id"]).split("-")[0]
-
-
-def training_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
-    """A training row of text; None where it has no token rate."""
-    if not row.get("tok_s_gpu"):
-        return None
-    job = cases.training_job(row)
-    device, shape = card(job.gpu), shape_of(job.model, job.params_b)
-    step, _ = resolve(job, device, shape)
-    length = step.seq_len if job.mean_tokens is None else job.mean_tokens
-    tokens = step.micro_batch * length / (step.tensor * step.pipeline * step.context)
-    scale = 1 / adapter_cost(job.adapter)
-    if job.whole_run:
-        scale *= float(load_data("training")["whole_run"]["value"])
-
-    def predict(constants: Constants, factor: float) -> float:
-        seconds = sum(parts(step, device, shape, constants).values())
-        return float(tokens / seconds * scale * factor)
-
-    return Sample(
-        _source(row), device.name, f"{_source(row)}/{device.name}", float(row["tok_s_gpu"]), core,
-        groups(job, device, step), spread_group(job, step), predict,
-    )  # fmt: skip
-
-
-def serving_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
-    """A serving row; None where it has no decode rate."""
-    if not row.get("decode_tok_s"):
-        return None
-    job = cases.serving_job(row)
-    device, shape = card(job.gpu), shape_of(job.model, job.params_b)
-    asked, _ = resolve_serving(job, device, shape)
-    fitting = sequences_in_memory(asked, device, shape)
-    step = replace(asked, concurrency=min(asked.concurrency, fitting or asked.concurrency))
-    waves = asked.concurrency / step.concurrency
-    whole = cases.includes_prefill(row)
-
-    def predict(constants: Constants, factor: float) -> float:
-        token_s = sum(decode_parts(step, device, shape, constants).values()) / factor
-        if not whole:
-            return 1 / token_s / waves
-        prompt_s = step.concurrency * prefill_seconds(step, device, shape, constants)
-        return step.output_len / ((prompt_s + step.output_len * token_s) * waves)
-
-    tags = serving_groups(device, step)
-    return Sample(
-        _source(row), device.name, f"{_source(row)}/{tags['engine-format']}/{device.name}",
-        float(row["decode_tok_s"]), core, tags, spread_style(step), predict,
-        0.2 if step.engine.style == "eager" and step.prompt_len > 4000 else 1.0,
-        device.generation,
-    )  # fmt: skip
-
-
-def vision_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
-    """A row of an image model; None where it has no images per second of all GPUs."""
-    unit = str(row.get("unit") or "")
-    network = row.get("task") == "network-case" and row.get("precision") and "/GPU" not in unit
-    diffusion = row.get("task") in ("diffusion-train", "diffusion")
-    if row.get("task") not in ("vision-train", "vision") and not network and not diffusion:
-        return None
-    if not unit.startswith(("images/s", "it/s")) or not row.get("measured"):
-        return None
-    job = cases.image_job(row)
-    device = card(job.gpu)
-    net = image_model(job.model, job.image_px, job.params_b)
-    batch = image_batch(job, net, [])
-
-    def predict(constants: Constants, factor: float) -> float:
-        seconds = sum(image_parts(net, device, job, batch, constants).values())
-        scaling = image_scaling(job, net, device, seconds, constants)
-        return batch / seconds * scaling * max(1, job.num_gpus) * factor
-
-    return Sample(
-        _source(row), device.name, f"{_source(row)}/{net.name}/{device.name}",
-        float(row["measured"]) * (batch if unit.startswith("it/s") else 1.0),
-        core and not network and not diffusion, image_groups(job, net, device), job.task,
-        predict,
-    )  # fmt: skip
-
-
-READERS = {"training": training_sample, "serving": serving_sample, "vision": vision_sample}
 TRUST = {
     "training": {"architecture": 1.0, "card": 1.0, "way": 2.0, "layout": 2.0},
     "serving": {"engine": 1.0, "engine-format": 1.5},
     "vision": {"architecture": 1.5, "card": 1.5, "network": 1.5, "style": 2.0},
 }
-
-
-def read_samples(
-    paths: Iterable[tuple[Path, bool]], name: str, unread: Counter[str]
-) -> list[Sample]:
-    """Every row of the files that the reader of `name` understands."""
-    found: list[Sample] = []
-    for path, core in paths:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            if row.get("confidence") == "low":
-                continue
-            try:
-                sample = READERS[name](row, core=core)
-            except AdvisorError as error:
-                unread[f"{name}: {error}"] += 1
-                continue
-            if sample is not None:
-                found.append(sample)
-    return found
 
 
 def _extra(name: str, samples: Sequence[Sample]) -> dict[str, tuple[float, float]]:
@@ -336,7 +206,14 @@ def spreads(errors: Sequence[tuple[float, Sample]]) -> dict[str, dict[str, float
     return found
 
 
-def stored(model: Model, fit: Fit, learnt: Groups, checks: Mapping[str, float], held: Any) -> Any:
+def stored(
+    model: Model,
+    fit: Fit,
+    learnt: Groups,
+    checks: Mapping[str, float],
+    widths: Mapping[str, Mapping[str, float]],
+    held: Mapping[str, Any],
+) -> dict[str, Any]:
     """The data file: constants with their intervals, group corrections, spreads, errors."""
     meanings = load_data("priors")[model.name]
     constants = {}
@@ -359,16 +236,8 @@ def stored(model: Model, fit: Fit, learnt: Groups, checks: Mapping[str, float], 
         "median_error": {key: round(value, 4) for key, value in checks.items()},
         "constants": constants,
         "groups": learnt,
-        "spread": spreads_of(model, checks),
+        "spread": widths,
     }
-
-
-_SPREADS: dict[str, dict[str, dict[str, float]]] = {}
-
-
-def spreads_of(model: Model, checks: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Spreads found by the last cross-validation of this model."""
-    return _SPREADS.get(model.name, {"default": {"factor": 1.6, "rows": len(model.samples)}})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -387,20 +256,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         fit, learnt = learn(model)
         errors = list(zip(errors_of(model.samples, fit, learnt), model.samples, strict=True))
         checks = {"in_sample": median_error(errors, core=False)}
+        widths: dict[str, dict[str, float]] = {}
         checks["in_sample_core"] = median_error(errors, core=True)
         for way in ("fold", "source") if args.check else ("fold",):
             left_out = cross_validate(model, way)
             checks[f"left_out_{way}"] = median_error(left_out, core=False)
             checks[f"left_out_{way}_core"] = median_error(left_out, core=True)
             if way == "fold":
-                _SPREADS[name] = spreads(left_out)
+                widths = spreads(left_out)
         print(name, len(model.samples), "rows", {k: round(v, 3) for k, v in checks.items()})
         for reason, count in unread.most_common(8):
             print(f"  not read ({count}): {reason}")
         if args.write:
             path = Path(__file__).parent / "data" / f"{name}.json"
             held = json.loads(path.read_text(encoding="utf-8"))
-            content = stored(model, fit, learnt, checks, held)
+            content = stored(model, fit, learnt, checks, widths, held)
             text = json.dumps(content, indent=1, ensure_ascii=False)
             path.write_text(text + "\n", encoding="utf-8")
     return 0

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 HUBER = 0.35
 """Log error beyond which a row pulls with constant force: about 1.4 times off."""
 DAMPING = (1e-3, 0.1, 10.0)
+"""Least, first and most damping of a step."""
+NUDGE = 0.02
+"""Step of the numerical derivative, in the logarithm."""
 
 
 class Fit(NamedTuple):
@@ -20,6 +24,65 @@ class Fit(NamedTuple):
 
 
 Predict = Callable[[int, Mapping[str, float]], float]
+
+
+@dataclass(slots=True)
+class _Problem:
+    """Residuals and loss of a fit, in logarithms."""
+
+    names: list[str]
+    centre: Any
+    width: Any
+    predict: Predict
+    target: Any
+    root: Any
+    affects: Mapping[str, Sequence[int]]
+
+    def constants(self, point: Any) -> dict[str, float]:
+        return {name: math.exp(value) for name, value in zip(self.names, point, strict=True)}
+
+    def residuals(self, point: Any) -> Any:
+        import numpy as np
+
+        constants = self.constants(point)
+        values = [math.log(self.predict(i, constants)) for i in range(len(self.target))]
+        return np.array(values) - self.target
+
+    def loss(self, point: Any, errors: Any) -> float:
+        import numpy as np
+
+        size = np.abs(errors)
+        huber = np.where(size < HUBER, 0.5 * size**2, HUBER * (size - 0.5 * HUBER))
+        prior = (((point - self.centre) / self.width) ** 2).sum()
+        return float((self.root**2 * huber).sum() + 0.5 * prior)
+
+    def jacobian(self, point: Any, errors: Any) -> Any:
+        import numpy as np
+
+        found = np.zeros((len(self.target), len(self.names)))
+        for j, name in enumerate(self.names):
+            moved = point.copy()
+            moved[j] += NUDGE
+            rows = self.affects.get(name)
+            if rows is None:
+                found[:, j] = (self.residuals(moved) - errors) / NUDGE
+                continue
+            constants = self.constants(moved)
+            for i in rows:
+                value = math.log(self.predict(i, constants)) - self.target[i]
+                found[i, j] = (value - errors[i]) / NUDGE
+        return found
+
+    def normal(self, point: Any, errors: Any) -> tuple[Any, Any]:
+        """(normal matrix, gradient) at a point."""
+        import numpy as np
+
+        jacobian = self.jacobian(point, errors)
+        pull = np.where(np.abs(errors) < HUBER, 1.0, HUBER / np.maximum(np.abs(errors), 1e-9))
+        scale = (self.root**2 * pull)[:, None]
+        matrix = jacobian.T @ (scale * jacobian) + np.diag(1 / self.width**2)
+        gradient = jacobian.T @ (scale[:, 0] * errors) + (point - self.centre) / self.width**2
+        return matrix, gradient
 
 
 def fit_constants(
@@ -51,62 +114,31 @@ def fit_constants(
     names = list(start)
     centre = np.log(np.array([start[name] for name in names]))
     width = np.array([prior_width.get(name, 0.3) for name in names])
-    target = np.log(np.array(truths))
-    root = np.sqrt(np.array(weights))
-
-    def residuals(point: Any) -> Any:
-        constants = dict(zip(names, np.exp(point), strict=True))
-        values = [math.log(predict(i, constants)) for i in range(len(truths))]
-        return np.array(values) - target
-
-    def loss(point: Any, errors: Any) -> float:
-        size = np.abs(errors)
-        huber = np.where(size < HUBER, 0.5 * size**2, HUBER * (size - 0.5 * HUBER))
-        return float((root**2 * huber).sum() + 0.5 * (((point - centre) / width) ** 2).sum())
-
+    target, root = np.log(np.array(truths)), np.sqrt(np.array(weights))
+    problem = _Problem(names, centre, width, predict, target, root, affects or {})
     point = centre.copy()
-    errors = residuals(point)
-    best = loss(point, errors)
-    damping = DAMPING[1]
+    errors = problem.residuals(point)
+    best = problem.loss(point, errors)
     normal = np.diag(1 / width**2)
+    least, damping, most = DAMPING
     for _ in range(rounds):
-        jacobian = np.empty((len(truths), len(names)))
-        for j in range(len(names)):
-            moved = point.copy()
-            moved[j] += 0.02
-            rows = (affects or {}).get(names[j])
-            if rows is None:
-                jacobian[:, j] = (residuals(moved) - errors) / 0.02
-                continue
-            constants = dict(zip(names, np.exp(moved), strict=True))
-            jacobian[:, j] = 0.0
-            for i in rows:
-                value = math.log(predict(i, constants)) - target[i]
-                jacobian[i, j] = (value - errors[i]) / 0.02
-        pull = np.where(np.abs(errors) < HUBER, 1.0, HUBER / np.maximum(np.abs(errors), 1e-9))
-        scale = (root**2 * pull)[:, None]
-        normal = jacobian.T @ (scale * jacobian) + np.diag(1 / width**2)
-        gradient = jacobian.T @ (scale[:, 0] * errors) + (point - centre) / width**2
-        improved = False
+        normal, gradient = problem.normal(point, errors)
+        before = best
         for _ in range(6):
             step = np.linalg.solve(normal + damping * np.diag(np.diag(normal)), gradient)
             trial = point - np.clip(step, -0.7, 0.7)
-            trial_errors = residuals(trial)
-            value = loss(trial, trial_errors)
+            trial_errors = problem.residuals(trial)
+            value = problem.loss(trial, trial_errors)
             if value < best:
-                gain = best - value
                 point, errors, best = trial, trial_errors, value
-                damping = max(damping / 3, DAMPING[0])
-                improved = gain > 1e-4
+                damping = max(damping / 3, least)
                 break
-            damping = min(damping * 4, DAMPING[2])
-        if not improved:
+            damping = min(damping * 4, most)
+        if before - best < 1e-4:
             break
     spread = np.sqrt(np.diag(np.linalg.inv(normal)))
-    return Fit(
-        dict(zip(names, (float(v) for v in np.exp(point)), strict=True)),
-        dict(zip(names, (float(v) for v in spread), strict=True)),
-    )
+    deviation = {name: float(value) for name, value in zip(names, spread, strict=True)}
+    return Fit(problem.constants(point), deviation)
 
 
 def group_factors(

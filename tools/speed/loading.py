@@ -7,7 +7,14 @@ from typing import Any, Literal
 
 from tools.errors import BadQuantityError, UserInputError
 from tools.provenance import Assumption, Figure
-from tools.speed.results import Interval, data_source, given, load_data, require_positive
+from tools.speed.results import (
+    Interval,
+    data_source,
+    given,
+    load_data,
+    require_all_positive,
+    require_positive,
+)
 
 Stage = Literal["gpu", "decode", "workers", "throughput", "small_files"]
 
@@ -139,43 +146,32 @@ def data_loading(
 
     Source: data/loading.json and data/storage.json (published measurements, vendor documents).
     """
-    for name, value in (
-        ("images_per_s_per_gpu", images_per_s_per_gpu),
-        ("gpus", gpus),
-        ("vcpu", vcpu),
-        ("num_workers", num_workers),
-        ("image_kb", image_kb),
-        ("storage_mb_s", storage_mb_s),
-        ("decode_per_core", decode_per_core),
-    ):
-        require_positive(name, value)
+    require_all_positive(
+        images_per_s_per_gpu=images_per_s_per_gpu,
+        gpus=gpus,
+        vcpu=vcpu,
+        num_workers=num_workers,
+        image_kb=image_kb,
+        storage_mb_s=storage_mb_s,
+        decode_per_core=decode_per_core,
+    )
     assumptions: list[Assumption] = []
     rates = load_data("loading")
-    size_kb = image_kb
-    if size_kb is None:
-        row = rates["image_kb"]["imagenet"]
-        size_kb = float(row["value"])
-        assumptions.append(Assumption("image_kb", size_kb, "kB", row["origin"]))
-    per_core = decode_per_core
-    if per_core is None:
-        row = rates["decode_per_core"]
-        per_core = float(row["value"])
-        assumptions.append(Assumption("decode_per_core", per_core, "image/s", row["origin"]))
+    size_kb = _or_usual("image_kb", image_kb, "kB", rates["image_kb"]["imagenet"], assumptions)
+    per_core = _or_usual(
+        "decode_per_core", decode_per_core, "image/s", rates["decode_per_core"], assumptions
+    )
     needed = images_per_s_per_gpu * gpus
+    limit = storage_limit(storage, size_gib=storage_gib) if storage else None
+    mb_s = storage_mb_s if storage_mb_s is not None else (limit.mb_s if limit else None)
     stages: dict[str, float] = {"gpu": needed}
     workers = num_workers if num_workers is not None else vcpu
     if vcpu is not None:
         stages["decode"] = vcpu * per_core
     if workers is not None:
         stages["workers"] = workers * per_core
-    limit = storage_limit(storage, size_gib=storage_gib) if storage else None
-    mb_s = storage_mb_s if storage_mb_s is not None else (limit.mb_s if limit else None)
-    if mb_s is not None and not cached:
-        stages["throughput"] = mb_s * 1000 / size_kb
-    if limit is not None and not packed and not cached:
-        files = _small_files(limit, workers)
-        if files is not None:
-            stages["small_files"] = files
+    if not cached:
+        stages.update(_disk_stages(limit, mb_s, size_kb, workers, packed))
     slowest = min(stages, key=lambda stage: stages[stage])
     delivered = stages[slowest]
     utilisation = delivered / needed
@@ -189,6 +185,34 @@ def data_loading(
         assumptions=tuple(assumptions),
         _figures=_figures(stages, needed, size_kb, mb_s, utilisation, per_core, limit),
     )
+
+
+def _disk_stages(
+    limit: StorageLimit | None,
+    mb_s: float | None,
+    size_kb: float,
+    workers: int | None,
+    packed: bool,
+) -> dict[str, float]:
+    """Images per second by the disk's bytes and, for single files, by its reads."""
+    found: dict[str, float] = {}
+    if mb_s is not None:
+        found["throughput"] = mb_s * 1000 / size_kb
+    files = _small_files(limit, workers) if limit is not None and not packed else None
+    if files is not None:
+        found["small_files"] = files
+    return found
+
+
+def _or_usual(
+    name: str, value: float | None, unit: str, row: dict[str, Any], assumed: list[Assumption]
+) -> float:
+    """The value, or the row's with a note in `assumed`."""
+    if value is not None:
+        return value
+    usual = float(row["value"])
+    assumed.append(Assumption(name, usual, unit, row["origin"]))
+    return usual
 
 
 def _small_files(limit: StorageLimit, workers: int | None) -> float | None:

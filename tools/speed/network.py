@@ -7,7 +7,14 @@ from typing import Literal
 
 from tools.errors import BadQuantityError
 from tools.provenance import Figure, Source
-from tools.speed.results import Interval, data_source, given, load_data, require_positive
+from tools.speed.results import (
+    Interval,
+    data_source,
+    given,
+    load_data,
+    require_all_positive,
+    require_positive,
+)
 
 Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Transport = Literal["tcp", "tcp-one-flow", "rdma"]
@@ -148,15 +155,14 @@ def network_share(
     1.5 times as much per micro-step (ZeRO); calibration on Alibaba, Tencent and DLPerf rows.
     Assumes: a flat ring over all GPUs, one link per machine, gradients in one piece.
     """
-    for name, value in (
-        ("compute_s", compute_s),
-        ("gradient_bytes", gradient_bytes),
-        ("nodes", nodes),
-        ("gpus_per_node", gpus_per_node),
-        ("gbps", gbps),
-        ("grad_accum", grad_accum),
-    ):
-        require_positive(name, value)
+    require_all_positive(
+        compute_s=compute_s,
+        gradient_bytes=gradient_bytes,
+        nodes=nodes,
+        gpus_per_node=gpus_per_node,
+        gbps=gbps,
+        grad_accum=grad_accum,
+    )
     gpus = nodes * gpus_per_node
     traffic, formula = _traffic(strategy, gradient_bytes, weight_bytes, gpus, grad_accum)
     traffic = traffic if nodes > 1 else 0.0

@@ -89,3 +89,13 @@ def require_positive(
     """
     if value is not None and not value > 0:
         raise BadQuantityError(field=field, given=value, allowed=allowed)
+
+
+def require_all_positive(**values: float | Decimal | None) -> None:
+    """`require_positive` for several fields.
+
+    Raises:
+        BadQuantityError: For the first that is given and not above zero.
+    """
+    for field, value in values.items():
+        require_positive(field, value)
