@@ -22,7 +22,7 @@ def by_identity(
     """Remembers the result for each model object and the other arguments (hashable)."""
     held: dict[tuple[object, ...], tuple[ModelSpec, R]] = {}
 
-    def remembered(spec: ModelSpec, *args: P.args, **kwargs: P.kwargs) -> R:
+    def remembered(spec: ModelSpec, /, *args: P.args, **kwargs: P.kwargs) -> R:
         key = (id(spec), *args, *kwargs.values())
         found = held.get(key)
         if found is not None and found[0] is spec:

@@ -87,12 +87,14 @@ def test_parts_explain_the_total(workload: TrainingWorkload | InferenceWorkload)
 def test_qlora_needs_at_most_lora_and_lora_at_most_full(
     model: ModelSpec, batch: int, length: int, checkpointing: str
 ) -> None:
+    # under the same rules: with k-bit preparation the stream is fp32, and long batches of a small
+    # model then need more than 16-bit LoRA, as they do on a card
     def need(method: str) -> int:
         return estimate(
             TrainingWorkload(
                 model, method=method, precision="pure-bf16", micro_batch_size=batch,  # type: ignore[arg-type]
                 seq_len=length, gradient_checkpointing=checkpointing, lora_rank=8,  # type: ignore[arg-type]
-                lora_targets=("q_proj", "v_proj"), autocast=True, kbit_prepared=False,
+                lora_targets=("q_proj", "v_proj"), autocast=False, kbit_prepared=False,
                 optimizer="adamw",
             )
         ).allocated_bytes  # fmt: skip
