@@ -80,8 +80,7 @@ def _derived(out: Resolution) -> set[str]:
     features = {name for name, holds in rules.items() if holds}
     if get("gpu") == "none":
         features.discard("card")
-    is_unlisted = get("model") is not None and out.spec is None and get("params_b") is None
-    if is_unlisted and not out.model_candidates:
+    if out.is_classic:
         features.add("small_model")
     return features
 

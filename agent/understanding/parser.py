@@ -25,7 +25,7 @@ from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.pasted import read_pasted
 from agent.understanding.readers.quantities import read_quantities
-from agent.understanding.readers.sizes import read_sizes
+from agent.understanding.readers.sizes import read_active, read_sizes
 from agent.understanding.readers.words import read_programs, read_words
 from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
@@ -129,6 +129,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_cards(document, board)
     read_vgpu(document, board)
     read_classes(document, board)
+    read_active(document, board)
     read_sizes(document, board)
     read_money(document, board)
     read_quantities(document, board)

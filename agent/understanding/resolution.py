@@ -21,6 +21,8 @@ class Resolution:
     cards: list[Card] = field(default_factory=list)
     spec: Any = None
     """ModelSpec of the model meant, where one is."""
+    is_classic: bool = False
+    """A network or algorithm that needs no row: XGBoost, an MNIST CNN."""
     model_candidates: tuple[str, ...] = ()
     """Rows that a family without a size may mean."""
     card_candidates: tuple[str, ...] = ()

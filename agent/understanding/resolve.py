@@ -78,6 +78,7 @@ def _model(document: Document, board: Board, out: Resolution) -> None:
         return
     if small is not None:
         out.put("model", small.value, small)
+        out.is_classic = not board.has("model_unlisted")
     elif family is not None:
         out.put("model", _family_name(family.value), family)
         out.model_candidates = family.value.candidates

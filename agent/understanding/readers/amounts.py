@@ -13,6 +13,7 @@ from agent.understanding.text import Document
 _SIZE = re.compile(
     rf"(?<![a-z0-9.\-])(?P<number>{DIGITS})\s?(?P<unit>gib|gb|g|tib|tb|t|mib|mb)(?P<plus>\+)?(?![a-z0-9/])"
 )
+_OWN_MEMORY = re.compile(r"\s?(?:的)?(?:内存|memory)")
 _FACTOR = {
     "gib": 1.0,
     "gb": 1.0,
@@ -88,6 +89,8 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
     for name in ("dataset", "disk"):
         if _table(f"{name}_behind").has(behind[:12]) or _table(f"{name}_before").has(before):
             return "dataset" if name == "dataset" else None
+    if _OWN_MEMORY.match(behind):
+        return _either_memory(text, amount, board)
     if amount.unit in ("mb", "mib") and _table("model_file").has(before + " | " + behind):
         return "model_size_mb"
     if _table("card_behind").has(close[1]) or _table("card_before").has(before[-8:]):
@@ -98,7 +101,7 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
         return "total_mem_gb"
     if _table("memory").has(behind[:5]) or _table("memory").has(before[-5:]):
         return _either_memory(text, amount, board)
-    if _table("need").has(before[-14:]) or _table("need_behind").has(behind[:8]):
+    if _table("need").has(before[-9:]) or _table("need_behind").has(behind[:8]):
         return "need_gb"
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from agent.understanding.phrases import table
@@ -67,7 +68,9 @@ def read_models(document: Document, board: Board) -> None:
             written = document.span(hit.start, hit.end).text
             board.add("model_small", written, hit.start, hit.end, weight=2.0)
             board.add("model_unlisted", True, hit.start, hit.end)
+            _size_in_name(written, hit.start, hit.end, board)
     unlisted = [(reading.start, reading.end) for reading in board.of("model_unlisted")]
+    _read_unknown(document, board)
     for family in scan_families(document.text):
         if any(low <= family.start < high for low, high in unlisted):
             continue
@@ -77,6 +80,33 @@ def read_models(document: Document, board: Board) -> None:
     for hit in table("words", "small_models").find(document.rest()):
         board.add("model_small", hit.value, hit.start, hit.end)
         document.take(hit.start, hit.end)
+
+
+_UNKNOWN = re.compile(
+    r"(?<![a-z0-9/.\-])(?:[a-z0-9_.\-]{1,40}/)?[a-z][a-z0-9.]{1,24}(?:[\-_][a-z0-9.]{1,16}){0,3}?"
+    r"[\-_]\d{1,4}(?:\.\d{1,2})?b(?:[\-_](?:instruct|chat|base|it|hf|awq|gptq|int4|int8|gguf|fp8)){0,3}"
+    r"(?![a-z0-9])"
+)
+_SIZE_IN_NAME = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d{1,2})?)b(?![a-z0-9])", re.IGNORECASE)
+
+
+def _read_unknown(document: Document, board: Board) -> None:
+    """Note names in the form of a model with a size that no row carries ("codeqwen1.5-7b")."""
+    for found in islice(_UNKNOWN.finditer(document.text), MOST):
+        start, end = found.span()
+        if not document.is_free(start, end):
+            continue
+        written = document.span(start, end).text
+        board.add("model_small", written, start, end)
+        board.add("model_unlisted", True, start, end)
+        _size_in_name(written, start, end, board)
+        document.take(start, end)
+
+
+def _size_in_name(written: str, start: int, end: int, board: Board) -> None:
+    size = _SIZE_IN_NAME.search(written)
+    if size is not None:
+        board.add("params_b", float(size[1]), start, end)
 
 
 def read_cards(document: Document, board: Board) -> None:

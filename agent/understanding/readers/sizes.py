@@ -38,6 +38,18 @@ def read_sizes(document: Document, board: Board) -> None:
         document.take(found.start(), found.end())
 
 
+_ACTIVE = re.compile(
+    rf"激活(?:参数)?(?:只有|只|约|大概)?\s?(?P<a>{DIGITS})\s?b|(?P<b>{DIGITS})\s?b active"
+)
+
+
+def read_active(document: Document, board: Board) -> None:
+    """Note "激活4B" and "3B active" before plain sizes are read."""
+    for found in _ACTIVE.finditer(document.text):
+        board.add("active_b", _number(found["a"] or found["b"]), found.start(), found.end())
+        document.take(found.start(), found.end())
+
+
 def _billions(found: re.Match[str]) -> tuple[float, float | None] | None:
     group = found.groupdict()
     if group["low"]:
