@@ -1,6 +1,6 @@
 # The faces: browser tests and the load test.
 BROWSER := build/browser
-.PHONY: test-browser load
+.PHONY: test-browser load accuracy-page
 
 $(BROWSER)/.ready: $(VENV)/.dev
 	@mkdir -p $(BROWSER)
@@ -11,3 +11,6 @@ $(BROWSER)/.ready: $(VENV)/.dev
 
 test-browser: setup-dev $(BROWSER)/.ready  ## the page in chromium: zh and en, light and dark, wide and phone; screenshots in build/screenshots
 	@$(BIN)/python -m pytest -m browser tests/ui
+
+accuracy-page: setup  ## the accuracy tab's data from docs/accuracy.md (after make accuracy)
+	@$(BIN)/python -m ui.accuracy docs/accuracy.md

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log2
+from math import ceil, floor, log2
 
 from tools.units import GIB, format_significant
 from ui.markup import tag, text
@@ -45,6 +45,8 @@ class Line:
 
     name: str
     points: tuple[tuple[float, float], ...]
+    tips: tuple[str, ...] = ()
+    """What is said of each point on hover; its values where there is none."""
 
 
 def gib(size_bytes: float) -> str:
@@ -215,11 +217,11 @@ def _y(value: float, low: float, high: float) -> float:
     return HEIGHT - BOTTOM - span * (log2(value) - log2(low)) / (log2(high) - log2(low))
 
 
-def powers_of_two(low: float, high: float) -> list[int]:
+def powers_of_two(low: float, high: float) -> list[float]:
     """Powers of two from the largest at or below `low` to the smallest at or above `high`."""
-    first = int(log2(low)) if low >= 1 else 0
-    last = max(first + 1, -int(-log2(high) // 1))
-    return [2**k for k in range(first, last + 1)]
+    first = floor(log2(low))
+    last = max(first + 1, ceil(log2(high)))
+    return [2.0**k for k in range(first, last + 1)]
 
 
 def log_chart(
@@ -262,8 +264,8 @@ def short_number(value: float) -> str:
 
 
 def _axes(
-    x_ticks: Sequence[int], y_ticks: Sequence[int], x_range: tuple[int, int],
-    y_range: tuple[int, int], x_label: str, y_label: str,
+    x_ticks: Sequence[float], y_ticks: Sequence[float], x_range: tuple[float, float],
+    y_range: tuple[float, float], x_label: str, y_label: str,
 ) -> str:  # fmt: skip
     parts = []
     for tick in x_ticks:
@@ -285,8 +287,8 @@ def _axes(
 
 def _path(
     points: Sequence[tuple[float, float]],
-    x_range: tuple[int, int],
-    y_range: tuple[int, int],
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
     kind: str,
 ) -> str:
     d = " ".join(
@@ -297,13 +299,19 @@ def _path(
 
 
 def _curve(
-    line: Line, slot: int, x_range: tuple[int, int], y_range: tuple[int, int], *, joined: bool
+    line: Line,
+    slot: int,
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+    *,
+    joined: bool,
 ) -> str:
     drawn = []
     if joined:
         drawn.append(_path(line.points, x_range, y_range, f"xk-line xk-s{slot % 8 + 1}"))
-    for x, y in line.points:
-        tip = text(f"{line.name}: {short_number(x)} × {short_number(y)}").replace('"', "&quot;")
+    for i, (x, y) in enumerate(line.points):
+        plain = f"{line.name}: {short_number(x)} × {short_number(y)}"
+        tip = text(line.tips[i] if line.tips else plain).replace('"', "&quot;")
         drawn.append(
             f'<circle class="xk-dot xk-f{slot % 8 + 1}" cx="{_x(x, *x_range):.1f}" '
             f'cy="{_y(y, *y_range):.1f}" r="4" data-tip="{tip}"/>'
@@ -312,7 +320,7 @@ def _curve(
 
 
 def _mark(
-    mark: tuple[float, float, str], x_range: tuple[int, int], y_range: tuple[int, int]
+    mark: tuple[float, float, str], x_range: tuple[float, float], y_range: tuple[float, float]
 ) -> str:
     x, y, tip = mark
     shown = text(tip).replace('"', "&quot;")

@@ -9,8 +9,7 @@ def passage_html(passage_id: str) -> str | None:
     """A passage as HTML: text, when it was checked, its sources; None when there is no such."""
     import knowledge
 
-    find = getattr(knowledge, "get_passage", None)
-    passage = find(passage_id) if find is not None else None
+    passage = knowledge.get_passage(passage_id)
     if passage is None:
         return None
     sources = "".join(tag("li", text(s.locator)) for s in passage.sources)
