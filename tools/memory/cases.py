@@ -5,6 +5,7 @@ A field that a row leaves null stays unsaid, so the calculator assumes and repor
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -254,7 +255,7 @@ def _figures(row: Row, need: MemoryEstimate) -> dict[str, Any]:
     return {
         "allocated_bytes": need.allocated_bytes,
         "reserved_bytes": need.reserved_bytes,
-        "process_bytes": need.process_bytes,
+        "process_bytes": _process_bytes(row, need, usable),
         "low_bytes": bounds.low_bytes,
         "high_bytes": bounds.high_bytes,
         "scope": need.scope,
@@ -270,3 +271,10 @@ def _figures(row: Row, need: MemoryEstimate) -> dict[str, Any]:
         "peak_moment": need.peak_moment,
         "notes": list(need.notes),
     }
+
+
+def _process_bytes(row: Row, need: MemoryEstimate, usable: int | None) -> int:
+    """What nvidia-smi shows: a server with a pool shows the pool, not what it needs."""
+    if row.get("counter") != "process" or need.pool_share is None or usable is None:
+        return need.process_bytes
+    return max(need.process_bytes, math.floor(usable * need.pool_share))
