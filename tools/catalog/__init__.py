@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tools.catalog.ranking import recommend
     from tools.catalog.regions import region_group, regions_named
     from tools.catalog.scan import InstanceMention, scan_instances
+    from tools.catalog.sweeping import Rental, SweepRow, catalog_cards, cheapest_rentals, sweep
 
 _HOMES = {
     "Constraints": "constraints",
@@ -106,6 +107,11 @@ _HOMES = {
     "regions_named": "regions",
     "InstanceMention": "scan",
     "scan_instances": "scan",
+    "Rental": "sweeping",
+    "SweepRow": "sweeping",
+    "catalog_cards": "sweeping",
+    "cheapest_rentals": "sweeping",
+    "sweep": "sweeping",
 }
 
 __all__ = [
@@ -128,15 +134,19 @@ __all__ = [
     "Provider",
     "Recommendation",
     "RecommendedOffer",
+    "Rental",
     "SpotPolicy",
     "SpotQuote",
     "SpotRecord",
+    "SweepRow",
     "Uncertain",
     "UsableMemory",
     "Work",
     "all_providers",
     "catalog",
+    "catalog_cards",
     "cheapest",
+    "cheapest_rentals",
     "covered_providers",
     "currency_code",
     "exchange_rates",
@@ -161,6 +171,7 @@ __all__ = [
     "spot_policies",
     "spot_quote",
     "spot_records",
+    "sweep",
     "today",
     "usable_memory",
 ]
