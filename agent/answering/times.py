@@ -117,12 +117,13 @@ def _tell(draft: Draft, report: TimeReport, each: int) -> None:
         low=duration(report.hours.low, draft.language),
         high=duration(report.hours.high, draft.language),
         tokens=count(report.tokens or 0, draft.language),
-        speed=format_significant(report.tokens_per_s.value, 2),
+        speed=format_significant(report.tokens_per_s.value, 3),
         gpu=gpu,
         importance=HEAD,
     )
     draft.figure("tokens", report.tokens or 0, "token", formula="samples * tokens each * epochs")
     if report.samples is not None:
+        draft.figure("tokens_per_sample", each, "token", sources=("user:tokens_per_sample",))
         draft.say(
             "times.work",
             samples=count(report.samples / (slots.epochs or 1), draft.language),
@@ -132,8 +133,8 @@ def _tell(draft: Draft, report: TimeReport, each: int) -> None:
         )
     mfu = f"{(report.mfu or 0) * 100:.0f}%"
     draft.figure("mfu", report.mfu or 0, "1", formula="model FLOPs / (peak * time)")
-    draft.say("times.rate", low=format_significant(report.tokens_per_s.low, 2),
-              high=format_significant(report.tokens_per_s.high, 2), mfu=mfu)  # fmt: skip
+    draft.say("times.rate", low=format_significant(report.tokens_per_s.low, 3),
+              high=format_significant(report.tokens_per_s.high, 3), mfu=mfu)  # fmt: skip
     draft.say("times.depends", importance=DETAIL)
     draft.assume(report.assumptions)
     items = [
