@@ -9,21 +9,10 @@ from torch import nn
 
 from tools.errors import UnsupportedError
 from tools.memory.simulate import adapters, cuda_rules
+from tools.memory.simulate.kinds import home_of
+from tools.memory.simulate.kinds.common import weights_dtype
 from tools.memory.simulate.request import SimulationRequest
 from tools.memory.simulate.steps import TIED_LEAF, Prepared
-
-_DTYPES = {
-    "fp32": torch.float32,
-    "bf16-mixed": torch.float32,
-    "fp16-mixed": torch.float32,
-    "pure-bf16": torch.bfloat16,
-    "pure-fp16": torch.float16,
-}
-
-
-def weights_dtype(request: SimulationRequest) -> torch.dtype:
-    """Dtype of the weights before adapters are added."""
-    return _DTYPES[request.precision]
 
 
 def build_on_meta(request: SimulationRequest) -> nn.Module:
@@ -34,7 +23,7 @@ def build_on_meta(request: SimulationRequest) -> nn.Module:
     """
     cuda_rules.install()
     with torch.device("meta"):
-        model = _causal_model(request)
+        model = home_of(request.kind).build(request)
     _disable_cache(model, request)
     if request.method == "qlora":
         for parameter in model.parameters():
@@ -61,30 +50,6 @@ def build_on_meta(request: SimulationRequest) -> nn.Module:
     return model
 
 
-def _causal_model(request: SimulationRequest) -> nn.Module:
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    given = dict(request.config)
-    try:
-        config = AutoConfig.for_model(str(given.pop("model_type", "")), **given)
-    except (ValueError, KeyError) as error:
-        raise UnsupportedError(
-            f"model_type {request.config.get('model_type')!r}",
-            reason="the installed transformers has no such architecture",
-        ) from error
-    built: nn.Module = AutoModelForCausalLM.from_config(
-        config,
-        dtype=weights_dtype(request),
-        attn_implementation=request.attention or _default_attention(config),
-    )
-    return built
-
-
-def _default_attention(config: Any) -> str:
-    """gemma-2 caps its scores, which only the eager form does; everything else takes sdpa."""
-    return "eager" if getattr(config, "attn_logit_softcapping", None) else "sdpa"
-
-
 def _disable_cache(model: nn.Module, request: SimulationRequest) -> None:
     config = getattr(model, "config", None)
     if config is not None and request.task == "train" and hasattr(config, "use_cache"):
@@ -93,9 +58,14 @@ def _disable_cache(model: nn.Module, request: SimulationRequest) -> None:
 
 def _enable_checkpointing(model: nn.Module) -> None:
     enable = getattr(model, "gradient_checkpointing_enable", None)
-    if enable is None:
+    if enable is not None:  # transformers
+        enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    elif hasattr(model, "enable_gradient_checkpointing"):  # diffusers
+        model.enable_gradient_checkpointing()
+    elif hasattr(model, "set_grad_checkpointing"):  # timm
+        model.set_grad_checkpointing(True)
+    else:
         raise UnsupportedError("gradient checkpointing", reason="this class does not offer it")
-    enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def materialise(model: nn.Module, *, split_tied: bool = False) -> None:
@@ -130,18 +100,4 @@ def materialise(model: nn.Module, *, split_tied: bool = False) -> None:
 
 def prepare(model: nn.Module, request: SimulationRequest) -> Prepared:
     """The model with the batch that a step of its kind gets."""
-    tokens = torch.empty((request.batch, request.seq_len), dtype=torch.long)
-    inputs: dict[str, Any] = {"input_ids": tokens}
-    if request.padding_mask:
-        inputs["attention_mask"] = torch.ones((request.batch, request.seq_len), dtype=torch.long)
-    if request.task == "train":
-        inputs["labels"] = tokens
-    else:
-        inputs["use_cache"] = True
-        inputs["logits_to_keep"] = 1 if request.logits == "last" else 0
-
-    def forward(current: nn.Module) -> tuple[torch.Tensor, Any]:
-        outputs = current(**inputs)
-        return outputs.loss, outputs
-
-    return Prepared(model, forward)
+    return Prepared(model, home_of(request.kind).feed(request))

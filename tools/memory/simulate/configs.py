@@ -36,6 +36,12 @@ def hf_config(spec: ModelSpec) -> dict[str, Any]:
         return _t5(spec)
     if spec.formula == "whisper":
         return _whisper(spec)
+    if spec.name in _DENOISERS:
+        return dict(_DENOISERS[spec.name])
+    if spec.name.startswith("timm/"):
+        return {}
+    if "wav2vec2" in spec.name:
+        return _wav2vec2(spec)
     if family in _LLAMA_LIKE:
         return _llama_like(spec)
     if family in _MOE:
@@ -134,6 +140,14 @@ def _whisper(spec: ModelSpec) -> dict[str, Any]:
     }
 
 
+def _wav2vec2(spec: ModelSpec) -> dict[str, Any]:
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    config = {"model_type": "wav2vec2", **_stated(spec, names)}
+    if (spec.hidden_size or 0) > 768:  # the large checkpoints normalise by layer, before
+        config |= {"feat_extract_norm": "layer", "conv_bias": True, "do_stable_layer_norm": True}
+    return config
+
+
 def _gpt2(spec: ModelSpec) -> dict[str, Any]:
     return {
         "n_embd": spec.hidden_size,
@@ -192,6 +206,43 @@ def _bloom(spec: ModelSpec) -> dict[str, Any]:
 
 def _bigcode(spec: ModelSpec) -> dict[str, Any]:
     return {**_gpt2(spec), "multi_query": spec.num_key_value_heads == 1}
+
+
+_DOWN, _UP = ["CrossAttnDownBlock2D"], ["CrossAttnUpBlock2D"]
+_SD2 = {"cross_attention_dim": 1024, "attention_head_dim": [5, 10, 20, 20],
+        "use_linear_projection": True}  # fmt: skip
+_SDXL = {
+    "cross_attention_dim": 2048, "attention_head_dim": [5, 10, 20],
+    "use_linear_projection": True, "transformer_layers_per_block": [1, 2, 10],
+    "block_out_channels": [320, 640, 1280], "down_block_types": ["DownBlock2D", *_DOWN * 2],
+    "up_block_types": [*_UP * 2, "UpBlock2D"], "addition_embed_type": "text_time",
+    "addition_time_embed_dim": 256, "projection_class_embeddings_input_dim": 2816,
+}  # fmt: skip
+_SD3 = {
+    "sample_size": 128, "patch_size": 2, "in_channels": 16, "out_channels": 16,
+    "joint_attention_dim": 4096, "pooled_projection_dim": 2048, "attention_head_dim": 64,
+}  # fmt: skip
+_DENOISERS: dict[str, dict[str, Any]] = {
+    "stable-diffusion-v1-5/stable-diffusion-v1-5 (unet)": {"cross_attention_dim": 768},
+    "stabilityai/stable-diffusion-2-1 (unet)": _SD2,
+    "stabilityai/stable-diffusion-xl-base-1.0 (unet)": _SDXL,
+    "stabilityai/stable-diffusion-3-medium (mmdit)": {
+        **_SD3, "num_layers": 24, "num_attention_heads": 24, "caption_projection_dim": 1536,
+        "pos_embed_max_size": 192,
+    },
+    "stabilityai/stable-diffusion-3.5-large (mmdit)": {
+        **_SD3, "num_layers": 38, "num_attention_heads": 38, "caption_projection_dim": 2432,
+        "pos_embed_max_size": 192, "qk_norm": "rms_norm",
+    },
+    "stabilityai/stable-diffusion-3.5-medium (mmdit)": {
+        **_SD3, "num_layers": 24, "num_attention_heads": 24, "caption_projection_dim": 1536,
+        "pos_embed_max_size": 384, "qk_norm": "rms_norm",
+        "dual_attention_layers": list(range(13)),
+    },
+    "black-forest-labs/FLUX.1-dev (transformer)": {"guidance_embeds": True},
+    "black-forest-labs/FLUX.1-schnell (transformer)": {"guidance_embeds": False},
+}  # fmt: skip
+"""Constructor arguments of diffusers classes, where they differ from the class's own."""
 
 
 _SPECIAL: dict[str, Callable[[ModelSpec], dict[str, Any]]] = {

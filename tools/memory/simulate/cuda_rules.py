@@ -20,6 +20,10 @@ from torch.utils import checkpoint as torch_checkpoint
 
 _plain_checkpoint = torch_checkpoint.checkpoint
 _FP32_UNDER_AUTOCAST = {functional.layer_norm, functional.group_norm, functional.softmax}
+_OPERATORS = ("nms", "qnms")
+"""torchvision's operators whose shapes Python registers even where its library did not load."""
+_libraries: list[torch.library.Library] = []
+_SCALAR_SHAPES = ((), ([],), ((),), (torch.Size([]),))
 
 
 class FusedAttention(torch.autograd.Function):
@@ -81,6 +85,8 @@ class CudaRules(TorchFunctionMode):
             return _attention(*args, **kwargs)
         if func is functional.dropout:
             return _dropout(*args, **kwargs)
+        if func is torch.rand and args in _SCALAR_SHAPES:
+            return 1.0  # layer drop draws this and branches on it: keep the layer
         if func in _FP32_UNDER_AUTOCAST and torch.is_autocast_enabled("cpu"):
             with torch.autocast("cpu", enabled=False):
                 return func(*(_fp32(a) for a in args), **{k: _fp32(v) for k, v in kwargs.items()})
@@ -145,8 +151,22 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _plain_checkpoint(under_rules, *args, **kwargs)
 
 
+def define_torchvision_operators() -> None:
+    """Lets torchvision be imported beside a torch that its library was not built for."""
+    if _libraries:
+        return
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    _libraries.append(library)
+    for name in _OPERATORS:
+        try:
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        except RuntimeError:  # a fitting build has defined it already
+            continue
+
+
 def install() -> None:
     """Makes transformers treat fake tensors as real ones, and checkpoints keep the rules."""
+    define_torchvision_operators()
     import transformers.masking_utils as masking
     import transformers.modeling_utils as modeling
 

@@ -1,0 +1,22 @@
+"""How each kind of model is built and fed: text, images, denoisers, speech, a user's own.
+
+A kind is a module with `build(request)` (on the meta device) and `feed(request)` (the forward of
+one step on fake tensors). Each is imported when a request of its kind is run.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+_HOMES = {
+    "decoder": "decoder", "bert": "encoder", "mlm": "encoder", "embed": "encoder",
+    "t5": "seq2seq", "whisper": "speech", "wav2vec2": "speech", "timm": "images",
+    "sd15": "denoiser", "sdxl": "denoiser", "sd3": "denoiser", "flux": "denoiser",
+    "custom": "custom",
+}  # fmt: skip
+
+
+def home_of(kind: str) -> ModuleType:
+    """The module that builds and feeds a kind."""
+    return import_module(f"{__name__}.{_HOMES[kind]}")

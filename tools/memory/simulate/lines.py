@@ -1,0 +1,270 @@
+"""Derives the coefficients of tools/memory/other from simulated steps.
+
+A step on fake tensors is run at two or three sizes. The n-th moment of each run is the same
+moment of the same graph, so what is alive there is a linear form in the batch and in the batch
+times the size of one sample:
+
+    alive = gradients + fixed + batch * per_sample + batch * size * per_unit
+
+The moments that can be the highest for some batch and size are kept (the upper envelope, mostly
+one to six of a few thousand); they are the closed form, exact at every batch and size whose graph
+is the same. Run by hand when a library version changes:
+
+    python -m tools.memory.simulate.lines tools/memory/other/data/lines.json timm/resnet50 ...
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from tools.errors import AdvisorError
+from tools.memory.simulate import build, cuda_rules, steps
+from tools.memory.simulate.configs import hf_config
+from tools.memory.simulate.request import SimulationRequest
+from tools.memory.simulate.runner import versions
+from tools.memory.simulate.tracker import StorageTracker
+from tools.models import get_model
+
+_RANK = 16
+_BATCHES = tuple(2**n for n in range(11))
+_SIZE_FACTORS = (0.06, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0)
+_ATTENTION = ("to_q", "to_k", "to_v", "to_out.0")
+
+
+class _Run(NamedTuple):
+    params: int
+    params_bytes: int
+    buffers_bytes: int
+    trained: int
+    moments: np.ndarray
+    """(gradients, other) in bytes after each allocation."""
+
+
+class _Recorder(StorageTracker):
+    """Keeps what is alive after every allocation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moments: list[tuple[int, int]] = []
+        self.is_on = False
+
+    def _count(self, tensor: torch.Tensor) -> None:
+        before = self.live_bytes
+        super()._count(tensor)
+        if self.is_on and self.live_bytes > before:
+            live = self.live_by_kind
+            self.moments.append((live.get("grads", 0), live.get("other", 0)))
+
+
+def record(request: SimulationRequest) -> _Run:
+    """One forward and backward of the request, with what is alive at each moment."""
+    torch.set_num_threads(1)
+    model = build.build_on_meta(request)
+    tracker = _Recorder()
+    with FakeTensorMode(allow_non_fake_inputs=True), tracker:
+        build.materialise(model, split_tied=request.precision in ("bf16-mixed", "fp16-mixed"))
+        tracker.tag(model.parameters(), "params")
+        tracker.tag(model.buffers(), "buffers")
+        prepared = build.prepare(model, request)
+        leaves = [p for p in model.parameters() if p.requires_grad]
+        sizes = dict(tracker.live_by_kind)
+        tracker.is_on = True
+        _step(prepared, request, tracker, leaves)
+    unique = {id(p): p for p in model.parameters() if not hasattr(p, steps.TIED_LEAF)}
+    return _Run(
+        params=sum(p.numel() for p in unique.values()),
+        params_bytes=sizes["params"],
+        buffers_bytes=sizes.get("buffers", 0),
+        trained=sum(p.numel() for p in unique.values() if p.requires_grad),
+        moments=np.array(tracker.moments, dtype=float),
+    )
+
+
+def _step(
+    prepared: steps.Prepared, request: SimulationRequest, tracker: _Recorder, leaves: Any
+) -> None:
+    if request.task == "infer":
+        with torch.no_grad(), steps.compute_context(request):
+            prepared.forward(prepared.model.eval())
+        return
+    for parameter in leaves:
+        if not hasattr(parameter, steps.TIED_LEAF):
+            parameter.register_post_accumulate_grad_hook(lambda p: tracker.tag([p.grad], "grads"))
+    with steps.compute_context(request):
+        loss, held = prepared.forward(prepared.model.train())
+    del held
+    with cuda_rules.CudaRules():
+        torch.autograd.backward(loss)
+
+
+def fit_lines(runs: Sequence[_Run], basis: Sequence[tuple[float, ...]]) -> list[list[float]]:
+    """Coefficients of every moment, then the upper envelope.
+
+    Returns:
+        Rows [gradients, fixed, one coefficient for each further column of the basis], bytes.
+
+    Raises:
+        ValueError: If the runs do not have the same moments.
+    """
+    lengths = {len(run.moments) for run in runs}
+    if len(lengths) != 1:
+        raise ValueError(f"the runs differ in their moments: {sorted(lengths)}")
+    other = np.stack([run.moments[:, 1] for run in runs])
+    coefficients = np.linalg.solve(np.array(basis, dtype=float), other).T
+    grads = np.mean([run.moments[:, 0] for run in runs], axis=0)
+    return _envelope(grads, coefficients, np.array(basis, dtype=float))
+
+
+def _envelope(grads: np.ndarray, coefficients: np.ndarray, basis: np.ndarray) -> list[list[float]]:
+    first = basis[0]
+    kept: set[int] = set()
+    for batch in _BATCHES:
+        for factor in _SIZE_FACTORS:
+            # columns: 1, [batch,] batch x size...
+            point = first.copy()
+            share = batch / _batch_of(first)
+            point[1:] *= share
+            point[-1] *= factor
+            kept.add(int(np.argmax(grads + coefficients @ point)))
+    kept.add(int(np.argmax(coefficients @ first)))
+    rows = [[float(grads[k]), *map(float, coefficients[k])] for k in sorted(kept)]
+    return [[round(v, 3) for v in row] for row in rows]
+
+
+def _batch_of(point: np.ndarray) -> float:
+    return float(point[1]) if len(point) > 2 else 2.0
+
+
+class Job(NamedTuple):
+    """One mode of one model, with the sizes at which it is run."""
+
+    name: str
+    request: SimulationRequest
+    samples: tuple[tuple[int, dict[str, int]], ...]
+    """(batch, fields that set the size)."""
+    units: str
+    """Which size the last column counts: px2, target_len or audio_samples."""
+
+
+def _modes(kind: str, precisions: Iterable[str]) -> Iterable[tuple[str, dict[str, Any]]]:
+    full: dict[str, Any] = {"method": "full", "task": "train"}
+    lora = {
+        "method": "lora", "task": "train", "precision": "pure-bf16", "autocast": True,
+        "lora_rank": _RANK,
+        "lora_targets": ("q_proj", "v_proj") if kind == "whisper" else _ATTENTION,
+    }  # fmt: skip
+    for name in precisions:
+        precision, _, checkpointing = name.partition("/")
+        base = lora if precision == "lora" else {**full, "precision": precision}
+        if precision.startswith("infer"):
+            base = {"task": "infer", "method": None, "precision": precision.partition(":")[2]}
+        yield name, {**base, "gradient_checkpointing": checkpointing or "none"}
+
+
+_IMAGE_MODES = ("bf16-mixed", "fp32", "infer:fp32", "bf16-mixed/full")
+_DENOISER_MODES = (
+    "lora", "lora/full", "bf16-mixed/full", "bf16-mixed", "infer:pure-bf16", "pure-bf16/full",
+    "fp32",
+)  # fmt: skip
+_SPEECH_MODES = (
+    "bf16-mixed", "bf16-mixed/full", "lora", "lora/full", "infer:pure-bf16", "fp32", "fp32/full",
+)  # fmt: skip
+_NATIVE_PX = {"efficientnet_b1": 240, "efficientnet_b2": 260, "efficientnet_b3": 300,
+              "efficientnet_b4": 380, "efficientnet_b5": 456, "efficientnet_b6": 528,
+              "efficientnet_b7": 600}  # fmt: skip
+_KINDS = {
+    "stable-diffusion-v1-5/stable-diffusion-v1-5 (unet)": "sd15",
+    "stabilityai/stable-diffusion-2-1 (unet)": "sd15",
+    "stabilityai/stable-diffusion-xl-base-1.0 (unet)": "sdxl",
+    "stabilityai/stable-diffusion-3-medium (mmdit)": "sd3",
+    "stabilityai/stable-diffusion-3.5-large (mmdit)": "sd3",
+    "stabilityai/stable-diffusion-3.5-medium (mmdit)": "sd3",
+    "black-forest-labs/FLUX.1-dev (transformer)": "flux",
+    "black-forest-labs/FLUX.1-schnell (transformer)": "flux",
+}
+
+
+def jobs(model: str, only: frozenset[str] = frozenset()) -> list[Job]:
+    """The modes of a model that the closed forms need."""
+    spec = get_model(model)
+    config = hf_config(spec)
+    if model.startswith("timm/"):
+        kind, modes, units = "timm", _IMAGE_MODES, "px2"
+        px = _NATIVE_PX.get(model.removeprefix("timm/"), 224)
+        samples: Any = ((2, {"image_px": px}), (4, {"image_px": px}))
+    elif model in _KINDS:
+        kind, modes, units = _KINDS[model], _DENOISER_MODES, "px2"
+        samples = ((2, {"image_px": 512}), (3, {"image_px": 512}), (2, {"image_px": 1024}))
+    elif "whisper" in model:
+        kind, modes, units = "whisper", _SPEECH_MODES, "target_len"
+        samples = ((2, {"seq_len": 64}), (3, {"seq_len": 64}), (2, {"seq_len": 192}))
+    else:
+        kind, modes, units = "wav2vec2", _SPEECH_MODES, "audio_samples"
+        sizes = ({"audio_samples": 80_000}, {"audio_samples": 160_000})
+        samples = ((2, sizes[0]), (3, sizes[0]), (2, sizes[1]))
+    found = []
+    for name, fields in _modes(kind, modes):
+        if only and name not in only:
+            continue
+        request = SimulationRequest(model=model, kind=kind, config=config, **fields)
+        found.append(Job(name, request, samples, units))
+    return found
+
+
+def _basis(job: Job, batch: int, size: dict[str, int]) -> tuple[float, ...]:
+    value = next(iter(size.values()))
+    unit = float(value * value) if job.units == "px2" else float(value)
+    if len(job.samples) == 2:
+        return (1.0, batch * unit)
+    return (1.0, float(batch), batch * unit)
+
+
+def derive(job: Job) -> dict[str, Any]:
+    """The closed form of one mode."""
+    runs, basis = [], []
+    for batch, size in job.samples:
+        runs.append(record(dataclasses.replace(job.request, batch=batch, **size)))
+        basis.append(_basis(job, batch, size))
+    first = runs[0]
+    return {
+        "params": first.params,
+        "params_bytes": first.params_bytes,
+        "buffers_bytes": first.buffers_bytes,
+        "trained": first.trained,
+        "units": job.units,
+        "at": [{"batch": batch, **size} for batch, size in job.samples],
+        "lines": fit_lines(runs, basis),
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Adds the coefficients of the named models to a JSON file, keeping what is there."""
+    path = Path(arguments[0])
+    only = frozenset(a.removeprefix("--mode=") for a in arguments if a.startswith("--mode="))
+    for model in (a for a in arguments[1:] if not a.startswith("--")):
+        for job in jobs(model, only):
+            known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            if job.name in known.get(model, {}):
+                continue
+            try:
+                found = derive(job)
+            except (AdvisorError, ValueError, RuntimeError) as error:
+                print(f"{model} {job.name}: {error}", file=sys.stderr, flush=True)
+                continue
+            known.setdefault(model, {})[job.name] = {**found, "versions": versions()}
+            path.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
+            print(model, job.name, len(found["lines"]), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
