@@ -15,7 +15,7 @@ from knowledge.evaluate import Case, read_cases, rejected, score
 from tests.helpers import ROOT, shared_file
 
 DATA = Path(__file__).parent / "data"
-OURS = [DATA / f"queries_{n}.jsonl" for n in ("fresh", "check")]
+OURS = [DATA / f"queries_{n}.jsonl" for n in ("check", "second_check")]
 ALL = sorted(DATA.glob("queries_*.jsonl"))
 
 
@@ -143,7 +143,7 @@ def test_wording_alone_stays_useful() -> None:
     retriever = Retriever.open(
         KnowledgeSettings(state_dir=base.state_dir, cache_dir=base.cache_dir, embedder="none")
     )
-    assert len(ALL) == 4
+    assert len(ALL) == 5
     for figures in score(lambda c: ranked(retriever, c), read_cases(OURS)):
         assert figures.hit_at_1 >= 0.70
 
