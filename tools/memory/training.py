@@ -16,7 +16,7 @@ from tools.memory.layers.decoder import (
     build_tail,
 )
 from tools.memory.layers.ops import Mode
-from tools.memory.layers.plan import LayerKinds, family_row, layer_kinds
+from tools.memory.layers.plan import LayerKinds, family_row, layer_kinds, masked_keys
 from tools.memory.logits import loss_path
 from tools.memory.params import is_encoder, param_groups
 from tools.memory.resolve import TrainRun
@@ -168,7 +168,7 @@ def stack_of(run: TrainRun) -> Stack:
         frozen_start,
         run.code,
         sharding.sequence,
-        run.seq_len if run.spec.sliding is not None else 0,
+        masked_keys(run.spec, run.seq_len),
         _trained_layers(run),
     )
 

@@ -118,7 +118,7 @@ def layer_kinds(
     order = []
     for index in range(layers):
         plan = _plan(spec, index, split, expert_split)
-        if plan.window is not None and keys > plan.window:
+        if plan.window is not None and keys >= plan.window:
             plan = plan._replace(masked=True)
         if sequence:
             plan = plan._replace(stream=plan.hidden / split)
@@ -213,6 +213,13 @@ def dense_width(spec: ModelSpec) -> int:
     return 4 * (spec.hidden_size or 0)
 
 
+def masked_keys(spec: ModelSpec, tokens: int) -> int:
+    """Sequence length as far as it matters to masks: the window when it is reached, else 0."""
+    if spec.sliding is None or tokens < spec.sliding.window:
+        return 0
+    return spec.sliding.window
+
+
 def window_of(spec: ModelSpec, index: int) -> int | None:
     """Tokens that layer `index` attends to; None for all of them."""
     sliding = spec.sliding
@@ -222,7 +229,7 @@ def window_of(spec: ModelSpec, index: int) -> int | None:
     full = sliding.full_layers or 0
     if full == 0:
         return sliding.window
-    period = max(round(layers / full), 1)
+    period = max(layers // full, 1)
     return None if (index + 1) % period == 0 else sliding.window
 
 
@@ -234,7 +241,7 @@ def _is_linear(spec: ModelSpec, index: int) -> bool:
     full = layers - linear.num_linear_layers
     if full <= 0:
         return True
-    return (index + 1) % max(round(layers / full), 1) != 0
+    return (index + 1) % max(layers // full, 1) != 0
 
 
 def _is_moe(spec: ModelSpec, index: int) -> bool:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from tools.memory.layers.decoder import build_layer
 from tools.memory.layers.ops import Mode
-from tools.memory.layers.plan import layer_kinds
+from tools.memory.layers.plan import layer_kinds, masked_keys
 from tools.memory.params import layer_linears, param_groups
 from tools.memory.serving.resolve import ServeRun
 from tools.memory.tables import find_row
@@ -21,7 +21,9 @@ _COMPUTE_FLOOR = 100 * MIB
 
 
 @lru_cache(maxsize=1024)
-def _peaks(spec_id: int, width: int, split: int, attention: str, cuda: bool) -> tuple[Size, ...]:
+def _peaks(
+    spec_id: int, width: int, split: int, attention: str, cuda: bool, keys: int
+) -> tuple[Size, ...]:
     spec = _SPECS[spec_id]
     mode = Mode(
         weight_width=width, norm_width=width, stream_width=width, trains=False,
@@ -30,7 +32,7 @@ def _peaks(spec_id: int, width: int, split: int, attention: str, cuda: bool) -> 
     held = 2 * width * (spec.hidden_size or 0) + 2 * width * (spec.head_dim or 0) + 16
     return tuple(
         size.plus(Size(0.0, held, 0.0))
-        for plan in layer_kinds(spec, split).plans
+        for plan in layer_kinds(spec, split, keys=keys).plans
         for size in build_layer(plan, mode).form.inference_peaks
     )
 
@@ -41,7 +43,8 @@ def layer_work(run: ServeRun, tokens: float, keys: float) -> float:
     _SPECS.setdefault(key, run.spec)
     attention = "eager" if run.eager else "fused"
     cuda = run.asked.torch_build != "cpu"
-    peaks = _peaks(key, run.width, run.tensor, attention, cuda)
+    masked = masked_keys(run.spec, int(keys)) if run.engine == "transformers" else 0
+    peaks = _peaks(key, run.width, run.tensor, attention, cuda, masked)
     return max(size.at(tokens, keys) for size in peaks)
 
 
