@@ -9,7 +9,7 @@ from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve_cards import settle_cards
-from agent.understanding.resolve_job import settle_job, settle_quantization
+from agent.understanding.resolve_job import settle_engine, settle_job, settle_quantization
 from agent.understanding.text import Document
 
 _DIRECT = (
@@ -47,6 +47,7 @@ def resolve(document: Document, board: Board) -> Resolution:
     _prices(board, out)
     settle_job(document, board, out)
     settle_quantization(document, board, out)
+    settle_engine(out)
     if out.get("framework") == "vllm" and "Ascend" in str(out.get("gpu")):
         out.put("framework", "vllm-ascend", out.readings["framework"])
     return out

@@ -143,6 +143,11 @@ def _cards_without_name(board: Board, out: Resolution) -> None:
         out.put("gpu_count", loose.value, loose)
     elif memory is not None and not board.has("asks_count"):
         out.put("gpu_count", 1, memory, inferred=True)
+    pasted = board.best("pasted_card")
+    if pasted is not None:
+        out.put("gpu", pasted.value, pasted)
+        out.put("gpu_count", board.value("gpu_count_pasted"), pasted)
+        return
     if board.has("gpu_none") and memory is None:
         out.put("gpu", "none", board.best("gpu_none"))
     elif board.has("apple"):

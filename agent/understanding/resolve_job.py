@@ -131,6 +131,19 @@ def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) ->
         out.put("method", "lora", inferred=True)
 
 
+_NO_TENSOR_CORES = 7.0
+"""Below this compute capability vLLM and the like do not run; llama.cpp does."""
+
+
+def settle_engine(out: Resolution) -> None:
+    """The engine that is left for quantised weights on an old card."""
+    cards = [card.spec.compute_capability for card in out.cards]
+    is_old = bool(cards) and all(cc is not None and cc < _NO_TENSOR_CORES for cc in cards)
+    four_bit = str(out.get("quantization")).startswith(("int4", "q4", "q5", "q8", "q6", "q3", "q2"))
+    if is_old and four_bit and out.get("task") == "infer" and out.get("framework") is None:
+        out.put("framework", "llama.cpp", inferred=True)
+
+
 def settle_quantization(document: Document, board: Board, out: Resolution) -> None:
     """Settle ``quantization``, by what was said and by the format in the model's name."""
     named = board.best("quantization_named")

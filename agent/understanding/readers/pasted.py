@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.request import Pasted
 from agent.understanding.data import load
@@ -18,7 +18,10 @@ from agent.understanding.readers.config import (
 from agent.understanding.readers.logs import fields_of, has_marks, messages_in
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
-from tools.units import gib_from_bytes
+from tools.units import MIB, gib_from_bytes
+
+if TYPE_CHECKING:
+    from tools.probe.report import Device
 
 _MIB_PAIR = re.compile(r"(?<![0-9.])(\d{1,6})\s?mib\s?/\s?(\d{3,6})\s?mib")
 _BUS_ID = re.compile(
@@ -50,6 +53,8 @@ _CONFIG_KEYS = (
     "shared_expert_intermediate_size", "quantization_config", "layer_types", "text_config",
 )  # fmt: skip
 _MANY = 3
+_MACHINE_TEXT = 60_000
+"""Characters of a pasted state that are looked at."""
 
 
 def read_pasted(document: Document, board: Board) -> list[Pasted]:
@@ -74,7 +79,7 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
                 board.add("log_total_bytes", fields["total_bytes"], origin="pasted")
             if kind == "host_kill" or fields:
                 found.append(Pasted(kind=kind, fields=fields))
-    _nvidia_smi(document, board, found)
+    _machine(document, board, found)
     for name, start, end in messages_in(text):
         found.append(Pasted(kind="error_message", fields={"message": name}))
         board.add("error_message", name, start, end)
@@ -228,18 +233,35 @@ def _deepspeed(
     board.add("task_cue", "train", start, end, origin="pasted")
 
 
-def _nvidia_smi(document: Document, board: Board, found: list[Pasted]) -> None:
+def _machine(document: Document, board: Board, found: list[Pasted]) -> None:
+    """Cards, memory and its use from nvidia-smi, npu-smi, rocm-smi and the like."""
     pairs = [
         (int(hit[1]), int(hit[2]), hit.start(), hit.end())
         for hit in islice(_MIB_PAIR.finditer(document.text), 64)
     ]
-    if not pairs:
-        return
-    used, total, start, end = pairs[0]
-    board.add("gpu_mem_used_mib", used, start, end, origin="pasted")
-    board.add("gpu_mem_total_mib", total, start, end, origin="pasted")
-    fields = {"used_mib": [pair[0] for pair in pairs], "total_mib": [pair[1] for pair in pairs]}
-    found.append(Pasted(kind="nvidia_smi", fields=fields))
-    board.add("gpu_count_pasted", len(pairs), start, end, origin="pasted")
     for _, _, low, high in pairs:
         document.take(low, high)
+    devices = _devices(document) if has_marks("nvidia_smi", document.text) else []
+    states = [
+        (int(d.used_bytes // MIB), int(d.total_bytes // MIB))
+        for d in devices
+        if d.used_bytes is not None and d.total_bytes is not None and d.parent_index is None
+    ] or [(used, total) for used, total, _, _ in pairs]
+    if not states:
+        return
+    start, end = (pairs[0][2], pairs[0][3]) if pairs else (0, 0)
+    board.add("gpu_mem_used_mib", states[0][0], start, end, origin="pasted")
+    board.add("gpu_mem_total_mib", states[0][1], start, end, origin="pasted")
+    board.add("gpu_count_pasted", len(states), start, end, origin="pasted")
+    named = next((d.spec.name for d in devices if d.spec is not None), None)
+    if named is not None:
+        board.add("pasted_card", named, start, end, origin="pasted")
+    fields = {"used_mib": [used for used, _ in states], "total_mib": [total for _, total in states]}
+    found.append(Pasted(kind="nvidia_smi", fields=fields))
+
+
+def _devices(document: Document) -> list[Device]:
+    from tools.probe import parse_pasted
+
+    report = parse_pasted(document.raw[:_MACHINE_TEXT])
+    return list(report.devices[:64]) if report is not None else []

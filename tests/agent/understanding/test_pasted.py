@@ -86,6 +86,21 @@ def test_nvidia_smi_gives_cards_and_use_and_no_bus_id_is_a_size() -> None:
     assert request.slots.gpu_mem_used_mib == 31234
 
 
+NPU = """\
+| npu-smi 23.0.rc2                 Version: 23.0.rc2                                 |
+| NPU   Name                | Health        | Power(W)    Temp(C)   Hugepages-Usage(page)|
+| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)|
+| 0     910B3               | OK            | 96.4        49                0    / 0     |
+| 0                         | 0000:C1:00.0  | 0           0    / 0          4266 / 65536 |
+能跑 32B 吗"""
+
+
+def test_npu_smi_is_read_too() -> None:
+    slots = parse(NPU).slots
+    assert slots.gpu == "Huawei Ascend 910B3"
+    assert (slots.gpu_mem_used_mib, slots.gpu_mem_total_mib) == (4266, 65536)
+
+
 def test_llama_factory_yaml_fills_the_slots() -> None:
     request = parse(
         "model_name_or_path: Qwen/Qwen3-8B\nstage: dpo\nfinetuning_type: full\n"
