@@ -34,7 +34,7 @@ _ABSURD = 20
 """Times the usable memory from which a need is called out of all proportion."""
 
 
-def memory_arguments(slots: Slots, **changes: Any) -> dict[str, Any]:
+def memory_arguments(slots: Slots, *, with_changes: bool = False, **changes: Any) -> dict[str, Any]:
     """Arguments of estimate_memory for what was said, with some of it changed."""
     said = {name: getattr(slots, name) for name in _SLOTS}
     said["task"] = "train" if slots.task == "train" else "infer"
@@ -42,6 +42,7 @@ def memory_arguments(slots: Slots, **changes: Any) -> dict[str, Any]:
     if said["gpu"] is not None:
         said["instance"] = None
     said.update(changes)
+    said["with_changes"] = with_changes
     return {name: value for name, value in said.items() if value is not None}
 
 
@@ -182,6 +183,8 @@ def say_precision(draft: Draft, card: GpuReport) -> None:
 def say_why(draft: Draft, report: MemoryReport) -> None:
     """One sentence on where the memory goes."""
     if report.task == "infer":
+        if report.kv_cache_bytes == 0:
+            return
         draft.say(
             "memory.why_infer", weights=gib(report.weights_bytes), kv=gib(report.kv_cache_bytes)
         )
@@ -259,11 +262,17 @@ def outcome(draft: Draft, report: MemoryReport) -> str:
     return draft.phrase(f"memory.outcome_{report.verdict}")
 
 
+_TOLD_AS_WAYS = ("method", "gpu_count", "parallelism", "cpu_offload")
+"""Changes that the list of ways out tells with figures of its own."""
+
+
 def say_changes(draft: Draft, report: MemoryReport, *, limit: int = 4) -> None:
     """What would bring the need down, each with its new figure."""
     told = []
-    fitting = [c for c in report.changes if c.fits]
-    for change in (fitting or list(report.changes))[:limit]:
+    told_apart = _TOLD_AS_WAYS if report.task == "train" else ("gpu_count",)
+    changes = [c for c in report.changes if c.name.partition("=")[0] not in told_apart]
+    fitting = [c for c in changes if c.fits]
+    for change in (fitting or changes)[:limit]:
         key = "memory.change_fits" if change.fits else "memory.change_short"
         draft.figure(f"after {change.name}", change.after_bytes, "B", formula="estimate again")
         _record_change_values(draft, change.name)

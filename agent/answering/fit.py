@@ -22,10 +22,12 @@ from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
+from tools.models import try_find_model
 from tools.units import bytes_from_gb
 
 METHODS = ("full", "lora", "qlora")
 SERVED = ("bf16", "int8", "int4")
+_LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
 _MOVES = ("seq_len", "micro_batch_size", "context_len", "batch")
 """Assumptions that may be changed to make a run fit."""
 _SHORT_SEQUENCE = 512
@@ -127,7 +129,12 @@ def _no_model(draft: Draft) -> Generator[tuple[Call, ...], tuple[ToolResult, ...
     """Without a model there is no one number: says what is needed and shows a 7B for scale."""
     slots = draft.request.slots
     draft.say("memory.ask_model", importance=HEAD)
-    common = {"params_b": 7.0, "gpu": slots.gpu, "gpu_mem_gb": slots.gpu_mem_gb}
+    common = {
+        "with_changes": False,
+        "params_b": 7.0,
+        "gpu": slots.gpu,
+        "gpu_mem_gb": slots.gpu_mem_gb,
+    }
     calls = [Call("estimate_memory", {**common, "task": "train", "method": m}) for m in METHODS]
     calls += [Call("estimate_memory", {**common, "task": "infer", "quantization": q})
               for q in ("bf16", "int4")]  # fmt: skip
@@ -155,10 +162,16 @@ def _no_model(draft: Draft) -> Generator[tuple[Call, ...], tuple[ToolResult, ...
 def training(draft: Draft) -> Steps:
     """Memory of fine-tuning or pre-training, with the methods compared where none was said."""
     slots = draft.request.slots
-    is_method_open = method_is_open(draft.request)
-    methods = METHODS if is_method_open or slots.method is None else (slots.method,)
+    methods = _methods(draft)
+    is_method_open = methods == METHODS
     calls = [
-        Call("estimate_memory", told.memory_arguments(slots, method=method)) for method in methods
+        Call(
+            "estimate_memory",
+            told.memory_arguments(
+                slots, method=method, with_changes=method == "lora" or len(methods) == 1
+            ),
+        )
+        for method in methods
     ]
     if slots.gpu is not None and slots.gpu != "none":
         calls.append(Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))
@@ -171,14 +184,7 @@ def training(draft: Draft) -> Steps:
         return failed(draft, results[0])
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
     chosen = reports[methods.index("lora")] if is_method_open else reports[0]
-    if is_method_open:
-        _say_open_method(draft, chosen, reports)
-    found = yield from _sharded(draft, chosen)
-    if found is None and chosen.verdict == "does_not_fit":
-        found = yield from _leanest(draft, chosen)
-    if found is None:
-        told.say_verdict(draft, chosen)
-        found = Found(verdict_of(chosen), told.memory_range(chosen), chosen)
+    found = yield from _asked(draft, chosen)
     report = found.report or chosen
     told.say_card(draft, report, card)
     if is_method_open:
@@ -200,6 +206,41 @@ def training(draft: Draft) -> Steps:
     return found
 
 
+def _methods(draft: Draft) -> tuple[str, ...]:
+    """The method asked for; all three where it was left open, the usual one of other kinds."""
+    slots = draft.request.slots
+    if not method_is_open(draft.request) and slots.method is not None:
+        return (slots.method,)
+    if not is_language_model(slots.model):
+        why = "models of this kind are usually trained whole"
+        draft.assume([AssumptionOut(name="method", value="full", unit="1", why=why)])
+        return ("full",)
+    why = "no method was said; LoRA is the usual one"
+    if draft.language == "zh":
+        why = draft.phrase("memory.method_assumed")
+    draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
+    return METHODS
+
+
+def _asked(
+    draft: Draft, chosen: MemoryReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found]:
+    """The verdict on what was asked: sharded, at its leanest, or as it stands."""
+    found = yield from _sharded(draft, chosen)
+    if found is None and chosen.verdict == "does_not_fit":
+        found = yield from _leanest(draft, chosen)
+    if found is None:
+        told.say_verdict(draft, chosen)
+        found = Found(verdict_of(chosen), told.memory_range(chosen), chosen)
+    return found
+
+
+def is_language_model(name: str | None) -> bool:
+    """True for a language model, and for a model of which only the size is known."""
+    match = try_find_model(name) if name is not None else None
+    return match is None or match.spec.kind in _LANGUAGE_KINDS
+
+
 def method_is_open(request: Request) -> bool:
     """True when fine-tuning was asked for and no method was said."""
     slots = request.slots
@@ -209,13 +250,6 @@ def method_is_open(request: Request) -> bool:
     named = ("lora", "full", "全", "peft", "adapter", "4", "freeze", "qlora")
     is_named = said is not None and any(word in said.text.casefold() for word in named)
     return slots.method == "lora" and not is_named and "method" not in request.inherited
-
-
-def _say_open_method(draft: Draft, chosen: MemoryReport, reports: list[MemoryReport]) -> None:
-    why = "no method was said; LoRA is the usual one"
-    if draft.language == "zh":
-        why = draft.phrase("memory.method_assumed")
-    draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
 
 
 def _sharded(
@@ -263,7 +297,7 @@ def _leanest(
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found | None]:
     """The same run with everything that was left open set to what needs least."""
     slots = draft.request.slots
-    lean = {
+    lean: dict[str, Any] = {
         "batch": slots.batch or 1,
         "seq_len": slots.seq_len or _SHORT_SEQUENCE,
         "gradient_checkpointing": slots.gradient_checkpointing or "full",
@@ -377,8 +411,11 @@ def serving(draft: Draft) -> Steps:
     formats: list[str | None] = [said]
     formats += [f for f in SERVED if f not in (said, None) and not (said is None and f == "bf16")]
     calls = [
-        Call("estimate_memory", told.memory_arguments(slots, task="infer", **_format(form)))
-        for form in formats
+        Call(
+            "estimate_memory",
+            told.memory_arguments(slots, task="infer", with_changes=number == 0, **_format(form)),
+        )
+        for number, form in enumerate(formats)
     ]
     if slots.gpu is not None and slots.gpu != "none":
         calls.append(Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))

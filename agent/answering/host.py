@@ -53,7 +53,7 @@ def compose_host(
     arguments = told.memory_arguments(
         slots, task="infer", quantization=form, precision=None, gpu=None, gpu_count=None,
         gpu_mem_gb=None, instance=None, framework=slots.framework or "llama.cpp",
-        **({"params_b": example_b} if example_b else {}),
+        **({"params_b": example_b} if example_b else dict[str, Any]()),
     )  # fmt: skip
     calls = [Call("estimate_memory", arguments)]
     if is_mac:

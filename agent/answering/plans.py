@@ -138,7 +138,7 @@ def settled_as(draft: Draft, report: MemoryReport) -> dict[str, Any]:
 
 def _estimate(draft: Draft, form: str | None, size: int, **more: Any) -> Call:
     slots = draft.request.slots
-    changed = {"quantization": form, "precision": None} if form else {}
+    changed: dict[str, Any] = {"quantization": form, "precision": None} if form else {}
     return Call("estimate_memory", told.memory_arguments(
         slots, task="infer", tp=size, gpu_count=size, **changed, **more))  # fmt: skip
 

@@ -82,7 +82,7 @@ def _method(request: Request) -> str | None:
 
 def _free(draft: Draft, method: str | None) -> dict[str, Any]:
     """The run without a machine."""
-    nothing = dict.fromkeys(_NOT_FOR_THE_SEARCH)
+    nothing: dict[str, Any] = dict.fromkeys(_NOT_FOR_THE_SEARCH)
     return told.memory_arguments(draft.request.slots, method=method, **nothing)
 
 
@@ -224,7 +224,8 @@ def _without_model(draft: Draft) -> Generator[tuple[Call, ...], tuple[ToolResult
     methods = (slots.method,) if slots.method else ("qlora", "lora")
     pairs = [(size, method) for size in _SIZES for method in methods]
     results = yield (
-        *(Call("estimate_memory", {"params_b": size, "task": "train", "method": method})
+        *(Call("estimate_memory", {"params_b": size, "task": "train", "method": method,
+                                   "with_changes": False})
           for size, method in pairs),
         guidance_call(draft.request, k=2),
     )  # fmt: skip

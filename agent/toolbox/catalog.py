@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import Field
@@ -163,6 +164,7 @@ def build(settings: Settings) -> Tool[InstancesArguments]:
     )
 
 
+@lru_cache(maxsize=512)
 def find_instances(arguments: InstancesArguments) -> InstancesReport:
     """Looks a name up, or searches by card and size.
 

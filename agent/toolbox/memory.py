@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import Field
@@ -57,6 +58,7 @@ class MemoryArguments(Arguments):
     strategy: str | None = Field(None, description="fsdp or ddp")
     offload: bool | None = Field(None, description="Parameters and states in host memory")
     fused_ce: bool | None = Field(None, description="Fused or chunked cross entropy (Liger)")
+    with_changes: bool = Field(True, description="Also compute what would make it fit")
 
 
 class PartOut(Row):
@@ -137,6 +139,7 @@ def build(settings: Settings) -> Tool[MemoryArguments]:
     )
 
 
+@lru_cache(maxsize=512)
 def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
     """Runs the calculator for one configuration.
 
@@ -152,11 +155,27 @@ def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
         instance=arguments.instance,
         provider=arguments.provider,
     )
-    workload = workload_of(arguments, model, card)
+    chosen = _usual_for_kind(arguments, model)
+    workload = workload_of(arguments.model_copy(update=chosen), model, card)
     estimate = memory.estimate(workload)
     usable = card.usable_bytes if card is not None else None
     fit = memory.fit(estimate, usable) if usable is not None else None
-    return _report(arguments, model, card, estimate, fit, _changes(workload, card, fit))
+    changes = _changes(workload, card, fit) if arguments.with_changes else ()
+    return _report(arguments, model, card, estimate, fit, changes, chosen)
+
+
+_LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
+
+
+def _usual_for_kind(arguments: MemoryArguments, model: ResolvedModel) -> dict[str, Any]:
+    """What scripts for encoders, image and speech models leave on by default.
+
+    The calculator's own defaults are those of language-model recipes.
+    """
+    if arguments.task != "train" or model.spec.kind in _LANGUAGE_KINDS:
+        return {}
+    usual = {"precision": "fp32", "gradient_checkpointing": "none"}
+    return {name: value for name, value in usual.items() if getattr(arguments, name) is None}
 
 
 def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: ResolvedCard | None) -> Any:
@@ -266,6 +285,7 @@ def _report(
     estimate: Any,
     fit: Any,
     changes: tuple[Any, ...],
+    chosen: dict[str, Any],
 ) -> MemoryReport:
     workload = estimate.workload
     held = {a.name: a.value for a in estimate.assumptions}
@@ -314,6 +334,10 @@ def _report(
         assumptions=tuple(
             AssumptionOut(name=a.name, value=a.value, unit=a.unit, why=a.why)
             for a in estimate.assumptions
+        )
+        + tuple(
+            AssumptionOut(name=name, value=value, unit="1", why="usual for models of this kind")
+            for name, value in chosen.items()
         ),
         dominant_unknown=estimate.dominant_unknown,
         changes=tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import Field
@@ -97,6 +98,7 @@ def build(settings: Settings) -> Tool[PlacementArguments]:
     )
 
 
+@lru_cache(maxsize=512)
 def place_task(arguments: PlacementArguments) -> PlacementReport:
     """Computes where a task belongs.
 

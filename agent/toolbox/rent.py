@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import Field
@@ -107,6 +108,7 @@ def build(settings: Settings) -> Tool[RecommendArguments]:
     )
 
 
+@lru_cache(maxsize=512)
 def recommend(arguments: RecommendArguments) -> RecommendReport:
     """Searches the catalog for a run.
 
