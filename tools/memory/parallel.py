@@ -15,6 +15,8 @@ from tools.models import ModelSpec
 
 _LIVE_PARAMETERS = 1_000_000_000
 """stage3_max_live_parameters and sub_group_size of ZeRO-3, in elements."""
+_NVME_BUFFERS = 5.0 * 100_000_000 * 4
+"""Pinned host buffers of ZeRO-Infinity: five of 1e8 fp32 elements, its defaults."""
 _BUCKET = 200_000_000
 """Elements of a ZeRO bucket, as the published configurations set it."""
 
@@ -109,6 +111,8 @@ def _zero(run: TrainRun, whole: Whole, groups: ParamGroups, *, stage: int) -> Sh
     if run.sharding.offload_params and stage == 3:
         host += whole.weights
         weights = _unsharded(run, groups)
+    if run.sharding.nvme:
+        host = min(host, _NVME_BUFFERS)
     return Shares(weights, adapters, optimizer, extras, gradients, share, gathered, step, host)
 
 

@@ -25,6 +25,8 @@ class Sharding(NamedTuple):
     sequence: bool
     offload_optimizer: bool
     offload_params: bool
+    nvme: bool
+    """Offloaded states stand on disk; host memory holds their pinned buffers only."""
     distributed_optimizer: bool
 
 
@@ -64,7 +66,8 @@ def sharding_of(workload: TrainingWorkload, row: Row) -> Sharding:
             allowed=f"a multiple of tensor x pipeline x context = {groups}",
         )  # fmt: skip
     kind = _kind(found, row, cards, groups)
-    offload = workload.offload or ("both" if workload.cpu_offload else "")
+    offload = (workload.offload or ("both" if workload.cpu_offload else "")).casefold()
+    whole = offload in ("both", "nvme", "cpu", "true", "all")
     return Sharding(
         kind=kind,
         data=(found.get("fsdp") or cards // groups),
@@ -73,8 +76,9 @@ def sharding_of(workload: TrainingWorkload, row: Row) -> Sharding:
         expert=workload.expert_parallel_size or found.get("ep") or 1,
         context=context,
         sequence=bool(workload.sequence_parallel) or (kind == "fsdp" and tensor > 1),
-        offload_optimizer=offload in ("optimizer", "both"),
-        offload_params=offload in ("parameters", "params", "both"),
+        offload_optimizer=whole or "optim" in offload,
+        offload_params=whole or "param" in offload,
+        nvme="nvme" in offload,
         distributed_optimizer=kind == "megatron",
     )
 

@@ -258,7 +258,10 @@ def _frame(
 
 
 def _embedding_kept(run: TrainRun, tokens: float) -> float:
-    """What the embedding of an encoder keeps: the norm's input and a dropout mask."""
+    """What an embedding with a norm of its own keeps: the norm's input, a dropout mask."""
+    if run.spec.embed_norm and not is_encoder(run.spec):
+        wide = 4 if run.weight_width == 4 else 2
+        return 0.0 if run.adapter else wide * tokens * (run.spec.hidden_size or 0)
     if not is_encoder(run.spec):
         return 0.0
     form = build_embedding(run.spec.hidden_size or 0, layer_mode(run)).form

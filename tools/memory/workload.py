@@ -143,7 +143,7 @@ class TrainingWorkload(_Workload):
     cpu_offload: bool | None = None
     """Parameters and optimizer states in host memory."""
     offload: str | None = None
-    """optimizer, parameters or both; cpu_offload without it means both."""
+    """optimizer, parameters, both or nvme; cpu_offload without it means both."""
     response_len: int | None = None
     """PPO and GRPO: generated tokens."""
     max_prompt_len: int | None = None

@@ -98,9 +98,17 @@ def scores(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
     )  # fmt: skip
 
 
+def _copied(net: Net, x: Tensor) -> Tensor:
+    """A matrix product copies a slice of a fused tensor and keeps the copy."""
+    if x.storage.size == x.size:
+        return x
+    return net.tape.op("copy", [x], x.elements, x.width)
+
+
 def _eager(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan) -> Tensor:
     square = Size(0.0, 0.0, plan.heads)
     tape = net.tape
+    query, key, value = _copied(net, query), _copied(net, key), _copied(net, value)
     weights = tape.op(
         "scores", [query, key], square, query.width, saved=[query.storage, key.storage]
     )
