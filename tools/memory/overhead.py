@@ -9,8 +9,7 @@ from tools.units import GIB, MIB
 
 _CONTEXT_MIB = {
     "Turing": 141,
-    "Volta": 310,
-    "Pascal": 220,
+    "Volta": 1281,
     "Ampere": 420,
     "Ada Lovelace": 430,
     "Hopper": 550,

@@ -25,7 +25,8 @@ _STEADY = {"allocated": (0.955, 1.06), "reserved": (0.91, 1.12), "process": (0.9
 """One card, a plain training step: what a published figure was over the estimate."""
 _SHARDED = {"allocated": (0.90, 1.12), "reserved": (0.89, 1.11), "process": (0.90, 1.12)}
 _SERVING = {"allocated": (0.91, 1.06), "reserved": (0.90, 1.10), "process": (0.90, 1.12)}
-_OPEN = {"allocated": (0.80, 1.32), "reserved": (0.80, 1.38), "process": (0.80, 1.40)}
+_OPEN = {"allocated": (0.85, 1.20), "reserved": (0.85, 1.25), "process": (0.85, 1.25)}
+_OPEN_SERVING = {"allocated": (0.88, 1.12), "reserved": (0.88, 1.15), "process": (0.88, 1.17)}
 _WIDEST = 1.95
 """High over low beyond which an interval says nothing; open fields are clipped to it."""
 _WIDEST_COMPLETE = 1.245
@@ -99,7 +100,8 @@ def interval(estimate: MemoryEstimate, counter: Counter) -> Interval:
 def _observed(estimate: MemoryEstimate) -> dict[Counter, tuple[float, float]]:
     workload = estimate.workload
     if not is_complete(workload):
-        return _OPEN  # type: ignore[return-value]  # the keys are the counters
+        serves = isinstance(workload, InferenceWorkload)
+        return _OPEN_SERVING if serves else _OPEN  # type: ignore[return-value]  # counters
     if workload.model.is_reference:
         return _SHARDED  # type: ignore[return-value]
     if isinstance(workload, InferenceWorkload):
