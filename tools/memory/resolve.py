@@ -111,6 +111,7 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
     optimizer = fill.get("optimizer", _METHOD_OPTIMIZERS.get(method, "adamw"))
     optimizer_row = find_row("optimizers", optimizer.replace("per-layer", ""), field="optimizer")
     lengths = _lengths(fill)
+    old = _before_torch_2(workload, row)
     targets, names_fused = (
         target_roles(fill.get("lora_targets", "all-linear")) if adapter else (frozenset(), False)
     )
@@ -134,7 +135,7 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
         kbit_prepared=_kbit(fill, quantization, sharding),
         optimizer=optimizer,
         optimizer_row=optimizer_row,
-        optimizer_impl=fill.get("optimizer_impl", "fused", note=False),
+        optimizer_impl="for-loop" if old else fill.get("optimizer_impl", "fused", note=False),
         in_backward=_in_backward(workload, optimizer, optimizer_row, method),
         tokens=lengths.tokens // sharding.context,
         scored_tokens=lengths.scored // sharding.context,
@@ -147,7 +148,7 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
         head_quantized=quantization != "none"
         and bool(fill.get("lm_head_quantized", False, note=False)),
         keeps_inputs=bool(fill.get("keeps_quantized_inputs", False, note=False)),
-        kept_grads=_kept_grads(workload, method),
+        kept_grads=_kept_grads(workload, method, old=old),
         masked=_masked(workload, row),
         compiled=bool(workload.torch_compile),
         framework=framework,
@@ -261,10 +262,19 @@ def _checkpointing(fill: _Filler, quantization: str, adapter: bool) -> str:
     return value
 
 
-def _kept_grads(workload: TrainingWorkload, method: str) -> bool:
+def _kept_grads(workload: TrainingWorkload, method: str, *, old: bool) -> bool:
     if workload.gradients_kept_across_steps is not None:
         return workload.gradients_kept_across_steps
-    return method == "full" and (workload.gradient_accumulation or 1) > 1
+    return method == "full" and (old or (workload.gradient_accumulation or 1) > 1)
+
+
+def _before_torch_2(workload: TrainingWorkload, row: Row) -> bool:
+    """An encoder under the Trainer with eager attention: a run from before fused kernels.
+
+    The libraries of that time zeroed gradients in place and stepped tensor by tensor.
+    """
+    said = workload.optimizer_impl is not None or not row.get("embedding_state_32bit")
+    return not said and workload.attention == "eager" and is_encoder(workload.model)
 
 
 def _masked(workload: TrainingWorkload, row: Row) -> bool:
