@@ -21,7 +21,8 @@ _KV_BITS = {
 }  # fmt: skip
 _OLD_LOGITS = (4, 45)
 """transformers before this version kept fp32 logits of the whole prompt."""
-_LAYER_SPLIT = frozenset({"transformers", "llama.cpp", "ollama", "exllama", "autoawq"})
+LAYER_SPLIT = frozenset({"transformers", "llama.cpp", "ollama", "exllama", "autoawq"})
+"""Engines that give each card whole layers and copy between them, without NCCL buffers."""
 
 
 class ServeRun(NamedTuple):
@@ -125,7 +126,7 @@ def _shards(workload: InferenceWorkload, engine: str) -> tuple[int, int]:
     cards = workload.gpu_count or 1
     tensor, pipeline = workload.tensor_parallel_size, workload.pipeline_parallel_size
     if tensor is None and pipeline is None:
-        if engine in _LAYER_SPLIT:
+        if engine in LAYER_SPLIT:
             tensor, pipeline = 1, cards
         else:
             tensor, pipeline = cards, 1

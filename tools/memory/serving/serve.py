@@ -9,7 +9,7 @@ from tools.memory.overhead import communication_bytes, context_bytes, cublas_byt
 from tools.memory.result import MemoryEstimate, Part
 from tools.memory.rounding import weight_rounding
 from tools.memory.serving.cache import CacheForm, cache_form
-from tools.memory.serving.resolve import ServeRun, resolve_inference
+from tools.memory.serving.resolve import LAYER_SPLIT, ServeRun, resolve_inference
 from tools.memory.serving.weights import ServedWeights, served_weights
 from tools.memory.serving.work import (
     compute_buffer,
@@ -67,7 +67,7 @@ def estimate_inference(workload: InferenceWorkload) -> MemoryEstimate:
         parts.append(Part("cuda_context", context, "read with the counter", _CONTEXT))
         allocated += context
         context = 0
-    communication = communication_bytes(cards)
+    communication = communication_bytes(1 if run.engine in LAYER_SPLIT else cards)
     rest = (
         ("allocator_slack", slack, "reserved beyond live tensors", _SLACK, "reserved"),
         ("cuda_context", context, "context of the architecture", _CONTEXT, "process"),
