@@ -68,6 +68,7 @@ def scan_instances(text: str, *, provider: str | None = None) -> list[InstanceMe
     """
     clouds = [m for m in scan_providers(text) if m.provider in covered_providers()]
     in_context = bool(clouds) or provider is not None or _CONTEXT.search(text) is not None
+    speaks_of_ecs = _ECS.search(text) is not None
     found: list[InstanceMention] = []
     for token in _TOKEN.finditer(text):
         start, written = _without_count(token.start(), token[0])
@@ -78,7 +79,7 @@ def scan_instances(text: str, *, provider: str | None = None) -> list[InstanceMe
             written = spoken[1]
         end = start + len(written)
         cloud = prefix_provider(written) or _provider_at(text, start, end, clouds) or provider
-        if cloud is None and _ECS.search(text):
+        if cloud is None and speaks_of_ecs:
             cloud = "alibaba"
         named = _WILDCARD.sub("", written) or written
         is_named = cloud is not None or _NAMED_AS.match(text, end) is not None
