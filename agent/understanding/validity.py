@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from agent.request import InvalidValue
@@ -12,6 +13,7 @@ from agent.understanding.phrases import phrase_pattern
 from agent.understanding.resolution import Resolution
 from agent.understanding.text import Document
 
+_MOST_NAMES = 12
 _LEARNED_POSITIONS = {"encoder", "speech", "embedding", "reranker"}
 
 
@@ -84,7 +86,7 @@ def _unknown_cards(document: Document, out: Resolution) -> list[InvalidValue]:
     from tools.gpus import find_gpu
 
     for pattern in _card_shapes():
-        for found in pattern.finditer(document.text):
+        for found in islice(pattern.finditer(document.text), _MOST_NAMES):
             if not document.is_free(found.start("name"), found.end("name")):
                 continue
             span = document.span(found.start("name"), found.end("name"))

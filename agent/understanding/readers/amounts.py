@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from agent.understanding.numerals import DIGITS
 from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
+_MOST = 60
+"""Matches of one pattern that are looked at."""
 _SIZE = re.compile(
     rf"(?<![a-z0-9.\-])(?P<number>{DIGITS})\s?(?P<unit>gib|gb|g|tib|tb|t|mib|mb)(?P<plus>\+)?(?![a-z0-9/])"
 )
@@ -44,7 +47,7 @@ def _table(name: str) -> PhraseTable:
 def find_amounts(document: Document) -> list[Amount]:
     """Memory sizes that no other reader took."""
     found = []
-    for hit in _SIZE.finditer(document.text):
+    for hit in islice(_SIZE.finditer(document.text), _MOST):
         if document.is_free(hit.start(), hit.end()):
             value = float(hit["number"].replace(",", "").replace("_", "")) * _FACTOR[hit["unit"]]
             found.append(Amount(round(value, 6), hit.start(), hit.end(), hit["unit"]))

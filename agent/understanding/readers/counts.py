@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from agent.understanding.numerals import HAN, english_words, parse_number
 from agent.understanding.readings import Board
@@ -28,6 +29,7 @@ _BEHIND_PER_NODE = re.compile(
 )
 
 
+_MOST_MATCHES = 50
 _MOST_IN_A_NODE = 8
 _MOST_BARE = 64
 """Above this "1000张" counts pictures."""
@@ -40,13 +42,13 @@ _NO_CARDS = re.compile(
 
 def read_counts(document: Document, board: Board) -> None:
     """Note card counts said without a card's name ("双卡", "8 gpus", "两张卡呢")."""
-    for found in _NO_CARDS.finditer(document.text):
+    for found in islice(_NO_CARDS.finditer(document.text), _MOST_MATCHES):
         count = 0 if found["n"] == "零" else int(found["n"])
         board.add("impossible_count", count, found.start(), found.end())
     text = document.rest()
     if _ASKS_COUNT.search(text):
         board.add("asks_count", True)
-    for found in _CARDS.finditer(text):
+    for found in islice(_CARDS.finditer(text), _MOST_MATCHES):
         value = parse_number(found["n"])
         if value is None:
             value = english_words().get(found["n"])
@@ -54,7 +56,7 @@ def read_counts(document: Document, board: Board) -> None:
         if value is not None and 1 <= value == int(value) and not (is_bare and value > _MOST_BARE):
             board.add("loose_count", int(value), found.start(), found.end())
     for pattern, count in ((_SINGLE, 1), (_DUAL, 2)):
-        for found in pattern.finditer(text):
+        for found in islice(pattern.finditer(text), _MOST_MATCHES):
             board.add("loose_count", count, found.start(), found.end(), weight=0.9)
 
 
@@ -66,7 +68,7 @@ _CLASS = re.compile(
 
 def read_classes(document: Document, board: Board) -> None:
     """Note "4 x 16G" and "80GB*4": cards known by their memory only."""
-    for found in _CLASS.finditer(document.rest()):
+    for found in islice(_CLASS.finditer(document.rest()), _MOST_MATCHES):
         count, size = found["n"] or found["n2"], found["gb"] or found["gb2"]
         behind = document.text[found.end() : found.end() + 4].lstrip()
         if behind.startswith(("内存", "ram", "ssd", "硬盘", "nvme")) or not int(count):
@@ -106,9 +108,10 @@ _BARE_TOKENS = re.compile(r"(?<![a-z0-9.])(?P<n>\d{1,4})\s?k(?![a-z0-9])")
 
 def read_loose_tokens(document: Document, board: Board) -> None:
     """Note a bare "8k" (a length) or "2x" (a count): what is meant the conversation says."""
-    for found in _BARE_TIMES.finditer(document.rest()):
+    rest = document.rest()
+    for found in islice(_BARE_TIMES.finditer(rest), _MOST_MATCHES):
         board.add("loose_times", int(found["n"] or found["m"]), found.start(), found.end())
-    for found in _BARE_TOKENS.finditer(document.rest()):
+    for found in islice(_BARE_TOKENS.finditer(rest), _MOST_MATCHES):
         value = parse_number(found[0], kibi=True)
         if value is not None:
             board.add("loose_tokens", int(value), found.start(), found.end())
@@ -116,7 +119,7 @@ def read_loose_tokens(document: Document, board: Board) -> None:
 
 def read_node_products(document: Document, board: Board) -> None:
     """Note "3台8卡" and "2 nodes x 2 A10" as nodes times cards a node."""
-    for found in _PER_NODE.finditer(document.text):
+    for found in islice(_PER_NODE.finditer(document.text), _MOST_MATCHES):
         nodes, per = _whole(found["nodes"]), _whole(found["per"])
         if nodes and per and per > _MOST_IN_A_NODE and per % nodes == 0:  # "两机16卡": 16 in all
             board.add("nodes", nodes, found.start(), found.end(), weight=3.0)

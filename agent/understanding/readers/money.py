@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from agent.request import Money
@@ -11,6 +12,8 @@ from agent.understanding.phrases import table
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
+_MOST = 60
+"""Matches of one pattern that are looked at."""
 _AMOUNT = rf"(?:{DIGITS}|{HAN}{{1,9}})(?:\s?(?:[kw](?![a-z0-9])|[万千]))?"
 _FRONT = re.compile(
     rf"(?P<currency>usd|us\$|cny|rmb|\$|¥|€|人民币|美元|美金)\s?(?P<amount>{_AMOUNT})"
@@ -55,12 +58,12 @@ def read_money(document: Document, board: Board) -> None:
         before = text[max(0, found.start() - 4) : found.start("amount")]
         _note(document, board, "budget", found, currency, before)
     for pattern in (_FRONT, _BACK):
-        for found in pattern.finditer(text):
+        for found in islice(pattern.finditer(text), _MOST):
             near = text[max(0, found.start() - 14) : found.end() + 8]
             slot = "budget" if table("money", "budget").has(near) else "price"
             before = text[max(0, found.start() - 6) : found.start()]
             _note(document, board, slot, found, _currency(found["currency"]), before)
-    for found in _DISCOUNT.finditer(text):
+    for found in islice(_DISCOUNT.finditer(text), _MOST):
         value = parse_number(found["tenths"] or found["off"])
         if value is not None and 0 < value < 100:
             factor = 1 - value / 100 if found["off"] else value / (10 if value < 10 else 100)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from agent.understanding.numerals import DIGITS, HAN, parse_number
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
+_MOST = 60
+"""Matches of one pattern that are looked at."""
 _SIZE = re.compile(
     rf"(?<![a-z0-9.\-])(?P<low>-?{DIGITS})\s?-\s?(?P<high>{DIGITS})\s?b(?![a-z0-9])"  # 33-34b
     rf"|(?<![a-z0-9.])(?P<experts>\d{{1,3}})\s?x\s?(?P<each>{DIGITS})\s?b(?![a-z0-9])"
@@ -25,7 +28,7 @@ _YI = {"亿": 0.1, "百亿": 10.0, "千亿": 100.0, "万亿": 1000.0}
 
 def read_sizes(document: Document, board: Board) -> None:
     """Note parameter counts (billions) that stand outside a model's name."""
-    for found in _SIZE.finditer(document.text):
+    for found in islice(_SIZE.finditer(document.text), _MOST):
         if not document.is_free(found.start(), found.end()):
             continue
         read = _billions(found)
@@ -45,7 +48,7 @@ _ACTIVE = re.compile(
 
 def read_active(document: Document, board: Board) -> None:
     """Note "激活4B" and "3B active" before plain sizes are read."""
-    for found in _ACTIVE.finditer(document.text):
+    for found in islice(_ACTIVE.finditer(document.text), _MOST):
         board.add("active_b", _number(found["a"] or found["b"]), found.start(), found.end())
         document.take(found.start(), found.end())
 
