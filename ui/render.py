@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any
 
 from tools.units import format_significant
 from ui.charts import PART_COLOURS, Part, gib, memory_bar, table
@@ -90,24 +91,46 @@ def _clarifying(answer: Answer) -> str:
     return tag("p", text(answer.clarifying_question), class_="xk-clarify")
 
 
-_TOTALS = ("process", "reserved", "allocated")
+_MOST_CHOICES = 4096
 
 
 def memory_parts(answer: Answer) -> list[Part]:
-    """The addends of the memory that the answer speaks of, from the formula of its total."""
-    sizes = {f.name: int(f.value) for f in answer.figures if f.unit == "B"}
-    for total in (f for name in _TOTALS for f in answer.figures if f.name == name):
-        names = dict.fromkeys((total.formula or "").split(" + "))
-        if total.unit == "B" and names and all(name in sizes for name in names):
-            return _summed(answer, names)
-    return _summed(answer, [name for name in sizes if name in PART_COLOURS])
+    """The addends of the memory that the answer speaks of, from the formula of its total.
+
+    An answer may hold several estimates (one a method), one after the other: the total is the
+    `process` figure whose bounds are those of the answer's memory.
+    """
+    figures = [f for f in answer.figures if f.unit == "B"]
+    totals = [i for i, f in enumerate(figures) if f.name == "process"]
+    memory = answer.memory
+    for i in totals:
+        after = figures[i + 1 : totals[totals.index(i) + 1] if i != totals[-1] else None]
+        lows = [int(f.value) for f in after if f.name == "process_low"]
+        is_meant = memory is not None and memory.low_bytes in lows
+        if is_meant or (len(totals) == 1 and not lows):
+            return _addends(figures, i)
+    if totals:
+        return []
+    return [Part(f.name, int(f.value)) for f in figures if f.name in PART_COLOURS]
 
 
-def _summed(answer: Answer, names: Iterable[str]) -> list[Part]:
-    return [
-        Part(name, sum(int(f.value) for f in answer.figures if f.name == name and f.unit == "B"))
+def _addends(figures: Sequence[Any], at: int) -> list[Part]:
+    """Figures named by the formula of `figures[at]` whose values sum to it.
+
+    A value that two estimates share stands once, so a name may have its figure further up.
+    """
+    total = int(figures[at].value)
+    names = list(dict.fromkeys((figures[at].formula or "").split(" + ")))
+    choices = [
+        list(dict.fromkeys(int(f.value) for f in reversed(figures[:at]) if f.name == name))
         for name in names
     ]
+    if not all(choices):
+        return []
+    for sizes in islice(product(*choices), _MOST_CHOICES):
+        if sum(sizes) == total:
+            return [Part(name, size) for name, size in zip(names, sizes, strict=True)]
+    return []
 
 
 def _memory(answer: Answer) -> str:

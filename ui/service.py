@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from importlib.resources import files
@@ -48,6 +49,7 @@ class Service:
         self.advisor = advisor
         self.metrics = Metrics()
         self.is_draining = False
+        self.is_warming = False
         self.contexts: list[Callable[[], AbstractAsyncContextManager[Any]]] = []
         """What else runs while the application runs."""
         self.desk = Desk(
@@ -62,6 +64,7 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """From start to drain: answers in progress are finished, new work is refused."""
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        self._warm_up()
         try:
             async with contextlib.AsyncExitStack() as stack:
                 for context in self.contexts:
@@ -71,9 +74,26 @@ class Service:
             self.is_draining = True
             await anyio.to_thread.run_sync(self.desk.close)
 
+    def _warm_up(self) -> None:
+        """Does the advisor's slow first-time work beside the start."""
+        warm_up = getattr(self.advisor, "warm_up", None)
+        if warm_up is None:
+            return
+        self.is_warming = True
+
+        def work() -> None:
+            try:
+                warm_up()
+            except Exception:  # it is tried again by the first question
+                log.exception("warming up failed")
+            self.is_warming = False
+
+        threading.Thread(target=work, name="warm-up", daemon=True).start()
+
     def unready(self) -> list[str]:
         """What is missing before questions can be answered; empty when nothing is."""
         missing = ["draining"] if self.is_draining else []
+        missing += ["warming up"] if self.is_warming else []
         check = getattr(self.advisor, "unready", None)
         if check is not None:
             missing += check()

@@ -210,3 +210,27 @@ def test_there_is_an_example_for_each_intent_that_answers() -> None:
 
 def test_attribute_values_are_escaped() -> None:
     assert tag("a", title='"><script>') == '<a title="&quot;&gt;&lt;script&gt;"></a>'
+
+
+def estimate_figures(parts: dict[str, int], low: int) -> list[dict[str, object]]:
+    named = [{"name": n, "value": v, "unit": "B", "formula": "x"} for n, v in parts.items()]
+    total = {"name": "process", "value": sum(parts.values()), "unit": "B",
+             "formula": " + ".join(parts)}  # fmt: skip
+    return [*named, total, {"name": "process_low", "value": low, "unit": "B", "formula": "x"}]
+
+
+def test_bar_shows_the_method_that_the_answer_speaks_of() -> None:
+    full = estimate_figures({"weights": 28, "activations": 5, "cuda_context": 1}, low=30)
+    lora = estimate_figures({"weights": 14, "activations": 5, "cuda_context": 1}, low=15)
+    shared = [f for f in lora if f["name"] not in ("activations", "cuda_context")]
+    memory = {"scope": "per_gpu", "low_bytes": 15, "high_bytes": 25, "usable_bytes": 22}
+    answer = an_answer(figures=[*full, *shared], memory=memory)
+    assert memory_parts(answer) == [
+        Part("weights", 14), Part("activations", 5), Part("cuda_context", 1),
+    ]  # fmt: skip
+
+
+def test_no_bar_where_no_estimate_is_the_one_spoken_of() -> None:
+    figures = estimate_figures({"weights": 28}, low=30) + estimate_figures({"weights": 14}, low=15)
+    memory = {"scope": "total", "low_bytes": 99, "high_bytes": 120, "usable_bytes": None}
+    assert memory_parts(an_answer(figures=figures, memory=memory)) == []

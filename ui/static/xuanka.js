@@ -454,7 +454,10 @@
     if (event.key === "Escape" && busy && !find("#xk-dialog[open]")) find("#xk-stop")?.click();
   });
 
+  // The library adds its styles while it starts; ours must stand behind them.
+  const stylesLast = () => document.head.append(find('link[href$="xuanka.css"]'));
   function started() {
+    stylesLast();
     drawHistory();
     drawLog();
     const open_ = sessionStorage.getItem("xk.open");
@@ -468,7 +471,7 @@
       const tabs = [...document.querySelectorAll("#xk-tabs button[role=tab]")];
       const at = tabs.indexOf(event.target.closest("button[role=tab]"));
       if (at < 0) return;
-      setTimeout(() => shown(TABS[at]), 0);
+      setTimeout(() => { stylesLast(); shown(TABS[at]); }, 0);
       if (TABS[at] !== "calculator") remember(at > 0 ? { tab: TABS[at] } : {});
     });
     if (TABS.includes(params.get("tab"))) showTab(params.get("tab"));
