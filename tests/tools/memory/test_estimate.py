@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.errors import BadQuantityError, UnsupportedError
+from tools.errors import BadQuantityError
 from tools.gpus import find_gpu
 from tools.memory import InferenceWorkload, TrainingWorkload, estimate, fit, split_method
 from tools.models import get_model
@@ -193,11 +193,6 @@ def test_shard_counts_that_heads_do_not_allow_name_those_that_work() -> None:
 def test_absurd_values_are_computed() -> None:
     need = estimate(InferenceWorkload(QWEN7, engine="vllm", context_len=10_000_000, batch=1))
     assert need.kv_cache_bytes == pytest.approx(10_000_000 * 56 * 1024, rel=1e-4)
-
-
-def test_an_image_model_is_refused_with_a_reason() -> None:
-    with pytest.raises(UnsupportedError, match="kind cnn"):
-        estimate(training(get_model("timm/resnet50"), method="full"))
 
 
 def test_fit_compares_with_usable_memory_and_the_pool_of_a_server() -> None:
