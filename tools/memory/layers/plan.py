@@ -194,8 +194,10 @@ def _plan(spec: ModelSpec, index: int, split: int, expert_split: int) -> LayerPl
 
 
 def _litgpt(plan: LayerPlan) -> LayerPlan:
-    """The same layer in litgpt's code: one GELU kernel, rotary by concatenation."""
+    """The same layer in litgpt's code: one GELU kernel, norms with their weight in fp32."""
     activation = "gelu" if plan.activation == "gelu_new" else plan.activation
+    norm = "gemma" if plan.norm == "llama" else plan.norm
+    plan = plan._replace(norm=norm)
     return plan._replace(activation=activation, fused_gate_up=False, keeps_product=True)
 
 
