@@ -85,9 +85,28 @@ def estimate_inference(workload: InferenceWorkload) -> MemoryEstimate:
         gpu_count=cards,
         parts=tuple(parts),
         assumed=run.assumed,
+        notes=_notes(run),
         peak_moment=sizes.moment,
         pool_share=_pool_share(run),
     )
+
+
+def _notes(run: ServeRun) -> tuple[str, ...]:
+    """What a reader of the figures has to know, one sentence each."""
+    notes = []
+    share = _pool_share(run)
+    if share is not None:
+        notes.append(
+            f"{run.engine} takes {share:.0%} of the card whatever it needs; the figures here are "
+            "what it needs, and nvidia-smi shows the pool."
+        )
+    if run.spec.is_reference:
+        notes.append(f"Dimensions are those of a {run.spec.name}, no published model.")
+    if run.spec.moe is not None:
+        notes.append("Every expert is resident; only the active ones compute.")
+    if run.row.get("cache_floor"):
+        notes.append(f"{run.engine} allocates its cache for at least 2,048 tokens at load.")
+    return tuple(notes)
 
 
 def _rounding(run: ServeRun) -> float:
