@@ -87,6 +87,7 @@ def as_text(need: MemoryEstimate) -> str:
     if need.host_ram_bytes:
         lines.append(f"  host memory          {format_bytes(need.host_ram_bytes):>10}")
     lines += [f"  assumed {a.name} = {a.value}: {a.why}" for a in need.assumptions]
+    lines += [f"  note: {note}" for note in need.notes]
     if need.dominant_unknown:
         lines.append(f"  the assumption that moves this most: {need.dominant_unknown}")
     return "\n".join(lines)
