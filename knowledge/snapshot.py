@@ -25,7 +25,7 @@ Vectors = NDArray[np.float32]
 
 
 class View(NamedTuple):
-    """One text by which a passage is found by meaning: its title, a way of asking, itself."""
+    """One text by which a passage is found by meaning: a way of asking for it, or itself."""
 
     passage: int
     text: str
@@ -38,7 +38,6 @@ def views_of(sections: Sequence[Section]) -> list[View]:
         if section.trust == "user":
             found.append(View(row, f"{section.title}\n{section.text}"))
             continue
-        found.append(View(row, section.title))
         found.extend(View(row, ask) for ask in section.asks)
         found.append(View(row, _opening(section)))
     return found
