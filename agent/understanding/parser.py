@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agent.answer import Intent, Language
-from agent.request import Pasted, Request
+from agent.request import InvalidValue, Pasted, Request
 from agent.understanding.asking import clarifying_question
 from agent.understanding.conversation import Carried, carry_over, drop_taken_back, leans_on
 from agent.understanding.intent import choose_intent, features_of, has_frame
@@ -47,6 +48,23 @@ _PASTED = {
 }
 
 
+@dataclass(slots=True)
+class _Turn:
+    """One text, read by itself."""
+
+    document: Document
+    whole: str
+    """The folded text with the orders still in it."""
+    orders: list[tuple[int, int]]
+    board: Board
+    pasted: list[Pasted]
+    corrected: bool
+    """Whether something said before is taken back."""
+    out: Resolution
+    prose: str
+    topics: tuple[str, ...]
+
+
 def parse(
     text: str, history: Sequence[Request] = (), *, language: Language | None = None
 ) -> Request:
@@ -61,6 +79,31 @@ def parse(
         The request; it never raises on any text.
     """
     spoken = language or language_of(text, history[-1].language if history else None)
+    turn = _read_turn(text)
+    document, out = turn.document, turn.out
+    if is_out_of_scope(
+        document, turn.board, had_orders=bool(turn.orders), has_history=bool(history)
+    ):
+        return _request(turn, spoken, "out_of_scope", Carried(), invalid=(), question=None)
+    intent = choose_intent(_features(turn))
+    carried = Carried()
+    base = leans_on(document, out, intent, history, corrected=turn.corrected)
+    if base is not None:
+        carried = carry_over(document, turn.board, out, base)
+        intent = _intent_of_turn(intent, turn, base)
+    _settle_task(out, intent)
+    if intent == "probe_local":
+        out.put("probe", True, inferred=True)
+    invalid = invalid_values(document, out)
+    if invalid:
+        return _request(turn, spoken, "invalid_input", carried, invalid=invalid, question=None)
+    is_beginner = intent == "recommend_instance" and "beginner" in turn.topics
+    question = None if is_beginner else clarifying_question(out, intent, spoken)
+    return _request(turn, spoken, intent, carried, invalid=(), question=question)
+
+
+def _read_turn(text: str) -> _Turn:
+    """Everything that the text says by itself."""
     document = Document.of(text)
     whole = document.text
     orders = set_aside(document)
@@ -69,36 +112,33 @@ def parse(
     _read_all(document, board)
     corrected = drop_taken_back(document, board)
     out = resolve(document, board)
-    outside = is_out_of_scope(document, board, had_orders=bool(orders), has_history=bool(history))
-    carried = Carried()
     prose = _without_settings(document, board)
-    topics = topics_of(prose)
-    extra = _extra(pasted, topics)
-    mentions = [reading.value for reading in board.of("instance_mention")]
+    return _Turn(
+        document, whole, orders, board, pasted, corrected, out, prose, topics_of(prose)
+    )  # fmt: skip
+
+
+def _features(turn: _Turn) -> set[str]:
+    """Features of the text for the choice of its kind."""
+    extra = _extra(turn.pasted, turn.topics)
+    mentions = [reading.value for reading in turn.board.of("instance_mention")]
     if mentions and all(f.category == "cpu" for m in mentions for f in m.lookup.families):
         extra.add("cpu_instance")
-    features = features_of(prose, out, extra)
-    intent = choose_intent(features)
-    base = None
-    if not outside:
-        base = leans_on(document, out, intent, history, corrected=corrected)
-    if base is not None:
-        carried = carry_over(document, board, out, base)
-        intent = _intent_of_turn(intent, prose, base)
-    _settle_task(out, intent)
-    if intent == "probe_local":
-        out.put("probe", True, inferred=True)
-    invalid = () if outside else invalid_values(document, out)
-    if outside or invalid:
-        intent = "out_of_scope" if outside else "invalid_input"
-    question = None
-    if (
-        not outside
-        and not invalid
-        and not (intent == "recommend_instance" and "beginner" in topics)
-    ):
-        question = clarifying_question(out, intent, spoken)
-    scene = _scene(whole, orders, board, out, pasted)
+    return features_of(turn.prose, turn.out, extra)
+
+
+def _request(
+    turn: _Turn,
+    spoken: Language,
+    intent: Intent,
+    carried: Carried,
+    *,
+    invalid: tuple[InvalidValue, ...],
+    question: str | None,
+) -> Request:
+    document, out = turn.document, turn.out
+    scene = _scene(turn.whole, turn.orders, turn.board, out, turn.pasted)
+    outside = intent == "out_of_scope"
     return Request(
         language=spoken,
         intent=intent,
@@ -112,10 +152,10 @@ def parse(
         corrections=() if outside else corrections_for(scene, spoken),
         invalid=invalid,
         absurd=absurd_slots(out),
-        pasted=tuple(pasted),
-        ignored=tuple(document.span(start, end) for start, end in orders),
-        topics=topics,
-        search_query=search_query(document, orders),
+        pasted=tuple(turn.pasted),
+        ignored=tuple(document.span(start, end) for start, end in turn.orders),
+        topics=turn.topics,
+        search_query=search_query(document, turn.orders),
     )
 
 
@@ -152,10 +192,12 @@ def _without_settings(document: Document, board: Board) -> str:
     return blanked(document.text, quiet)
 
 
-def _intent_of_turn(own: Intent, prose: str, base: Request) -> Intent:
+def _intent_of_turn(own: Intent, turn: _Turn, base: Request) -> Intent:
     """Its own where a follow-up asks something itself, else that of the turn before."""
-    if has_frame(prose) or base.intent in ("out_of_scope", "invalid_input"):
+    if has_frame(turn.prose):
         return own
+    if base.intent in ("out_of_scope", "invalid_input"):
+        return choose_intent(_features(turn))
     return "fit_check" if base.intent == "oom_diagnosis" else base.intent
 
 

@@ -121,3 +121,40 @@ def test_answer_to_the_question_asked_back_is_joined_to_it() -> None:
 def test_short_turn_keeps_the_language_of_the_conversation() -> None:
     assert talk("7B LoRA A10 能跑吗", "8k?")[-1].language == "zh"
     assert talk("can a T4 run a 7b", "4bit?")[-1].language == "en"
+
+
+def test_question_for_a_number_of_cards_leaves_it_open() -> None:
+    last = talk("Qwen3-32B fp8 推理 A100 80G 够吗", "要几张 4090")[-1]
+    assert last.slots.gpu == "GeForce RTX 4090"
+    assert last.slots.gpu_count is None
+
+
+def test_bare_multiplier_counts_the_card_of_the_conversation() -> None:
+    assert talk("mistral 7b lora on a 4090?", "what about 2x")[-1].slots.gpu_count == 2
+
+
+def test_definition_in_between_takes_nothing_over() -> None:
+    turns = talk("7B LoRA A10 够吗", "什么是梯度检查点", "那换成 4090")
+    assert turns[1].intent == "concept"
+    assert turns[1].slots.params_b is None
+    assert (turns[2].slots.params_b, turns[2].slots.gpu) == (7, "GeForce RTX 4090")
+
+
+def test_corrected_card_keeps_the_number_of_cards() -> None:
+    last = talk("llama-3-70b awq on 2x H100 vllm", "I meant A100")[-1]
+    assert (last.slots.gpu, last.slots.gpu_count) == ("NVIDIA A100 SXM4 80GB", 2)
+
+
+def test_training_after_serving_gets_a_method_and_loses_the_serving_format() -> None:
+    last = talk("72B int4 推理 4张A100 并发 8", "那训练呢")[-1]
+    assert (last.slots.task, last.slots.method) == ("train", "lora")
+    assert last.slots.quantization is None
+    assert last.slots.concurrency is None
+    assert "method" in last.inferred
+
+
+def test_impossible_value_is_mended_by_the_next_turn() -> None:
+    first, second = talk("batch -1 7B lora A10", "batch 1 呢")
+    assert first.intent == "invalid_input"
+    assert second.intent == "fit_check"
+    assert second.slots.batch == 1
