@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from knowledge.building import build
-from knowledge.library import FileResult, Library
+from knowledge.library import Library
+from knowledge.manifest import FileResult
 from knowledge.retriever import Retriever
 from knowledge.settings import KnowledgeSettings
 from knowledge.types import Passage

@@ -18,14 +18,21 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from knowledge.chunker import Piece, pieces
 from knowledge.embedders import Embedder, embedder_id, make_embedder
 from knowledge.locks import file_lock, put_in_place, write_atomically
-from knowledge.parsers import SUFFIXES, UnreadableDocumentError, parse_document, read_bytes
+from knowledge.manifest import (
+    Entry,
+    FileResult,
+    entry_key,
+    files_below,
+    owner_of,
+    section_of,
+)
+from knowledge.parsers import UnreadableDocumentError, parse_document, read_bytes
 from knowledge.settings import KnowledgeSettings
 from knowledge.snapshot import Snapshot
 from knowledge.store import (
@@ -37,45 +44,15 @@ from knowledge.store import (
     collection_name,
     open_store,
 )
-from knowledge.text import language_of
-from knowledge.types import Section
-from tools.errors import UserInputError
 
-Status = Literal["added", "updated", "unchanged", "removed", "rejected"]
 _ORPHAN_AGE_S = 3600.0
 """On a shared store, pieces younger than this may belong to a writer that is still at work."""
-
-
-class FileResult(NamedTuple):
-    """What became of one file."""
-
-    path: str
-    status: Status
-    reason: str = ""
-    piece_count: int = 0
 
 
 _BATCH = 256
 Progress = Callable[[str], None]
 """Called with a line of text while a large document is being embedded."""
 Report = Callable[[FileResult], None]
-
-
-class Entry(NamedTuple):
-    """One document of the manifest."""
-
-    key: str
-    collection: str
-    path: str
-    version: str
-    pieces_in: str
-    """The store's collection that holds its pieces; tells the embedder."""
-    piece_count: int
-    added_on: str
-
-
-def _key(collection: str, path: str) -> str:
-    return hashlib.sha256(f"{collection}\n{path}".encode()).hexdigest()[:24]
 
 
 class Library:
@@ -195,7 +172,7 @@ class Library:
         Raises:
             UserInputError: If a path does not exist.
         """
-        files = list(_files(paths))
+        files = list(files_below(paths))
         results: list[FileResult] = []
 
         def note(result: FileResult) -> None:
@@ -232,7 +209,7 @@ class Library:
 
     def _ingest_one(self, path: Path, collection: str, known: dict[str, Entry]) -> FileResult:
         name = str(path.absolute())
-        key = _key(collection, name)
+        key = entry_key(collection, name)
         old = known.get(key)
         try:
             data = read_bytes(path)
@@ -309,7 +286,7 @@ class Library:
         if not kept:
             return None
         kept.sort(key=lambda r: r.id)
-        sections = [_section(r, live[_owner(r)]) for r in kept]
+        sections = [section_of(r, live[owner_of(r)]) for r in kept]
         vectors = None
         if self._embedder is not None and not others:
             vectors = np.asarray([r.vector for r in kept], dtype=np.float32)
@@ -378,40 +355,3 @@ class _Writing:
                 self._library._publish()
             finally:
                 self._lock.__exit__(None, None, None)
-
-
-def _owner(record: Record) -> tuple[str, str]:
-    return str(record.metadata["document"]), str(record.metadata["version"])
-
-
-def _section(record: Record, entry: Entry) -> Section:
-    place = str(record.metadata["locator"])
-    heading = str(record.metadata["heading"])
-    name = Path(entry.path).name
-    return Section(
-        passage_id=f"document:{entry.collection}/{record.id}",
-        unit_id=record.id,
-        note_id=f"document:{entry.collection}/{entry.key}",
-        title=name if heading == Path(entry.path).stem else f"{name} · {heading}",
-        language=language_of(record.text),
-        text=record.text,
-        locator=f"{entry.path}{' ' if place.startswith('p.') else ''}{place}",
-        trust="user",
-        collection=entry.collection,
-    )
-
-
-def _files(paths: Sequence[Path]) -> Iterable[Path]:
-    for path in paths:
-        if path.is_dir():
-            yield from sorted(
-                f
-                for f in path.rglob("*")
-                if f.is_file()
-                and f.suffix.lower() in SUFFIXES
-                and not any(p.startswith(".") for p in f.relative_to(path).parts)
-            )
-        elif path.exists():
-            yield path
-        else:
-            raise UserInputError(f"{path} does not exist; name a file or a folder that does.")

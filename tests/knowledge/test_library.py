@@ -20,7 +20,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from knowledge import KnowledgeSettings, Library, Retriever
-from knowledge.library import FileResult
+from knowledge.manifest import FileResult
 from knowledge.parsers import MAX_FILE_BYTES, UnreadableDocumentError, parse_document
 from tests.helpers import ROOT
 from tools.errors import UserInputError
