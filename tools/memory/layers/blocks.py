@@ -220,6 +220,7 @@ def mlp(net: Net, x: Tensor, plan: LayerPlan, width: float) -> Tensor:
     if not plan.gated:
         up = net.linear(x, "up", plan.hidden, width, bias=plan.mlp_bias)
         act = net.activation(up, plan.activation)
+        net.tape.touch(x)
         if plan.keeps_product:
             net.keep(act)
         return net.linear(act, "down", width, plan.hidden, bias=plan.mlp_bias, rows=plan.stream)
@@ -311,6 +312,8 @@ def _routed(net: Net, x: Tensor, weights: Tensor, plan: LayerPlan) -> Tensor:
     weighted = tape.op(
         "unpermute", [weighted], weighted.elements, weighted.width, saved=[order.storage]
     )
+    for held in (x, picked, down):
+        tape.touch(held)
     out = tape.op("sum", [weighted], per_token(plan.stream), weighted.width)
     return net.cast(out, x.width)
 

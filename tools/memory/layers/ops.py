@@ -128,6 +128,7 @@ class Net:
 
     def gelu_new(self, x: Tensor) -> Tensor:
         """GELU written out with pow and tanh, one tensor an operation (GPT-2)."""
+        half = self.scale(x)
         wide = self.cast(x, 4) if self.mode.autocast else x
         cube = self.tape.op("pow", [wide], x.elements, wide.width, saved=[wide.storage])
         self.tape.last.work_back = x.elements.times(wide.width)
@@ -136,8 +137,9 @@ class Net:
         inner = self.scale(inner)
         tanh = self.tape.op("tanh", [inner], x.elements, inner.width, saves_out=True)
         plus = self.scale(tanh)
-        half = self.scale(x)
-        return self.mul(half, plus)
+        out = self.mul(half, plus)
+        self.tape.touch(x)
+        return out
 
     def activation(self, x: Tensor, kind: str) -> Tensor:
         """One of silu, gelu, relu, gelu_new, gelu_custom."""
