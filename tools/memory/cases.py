@@ -6,6 +6,7 @@ A field that a row leaves null stays unsaid, so the calculator assumes and repor
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -98,6 +99,9 @@ def training_case(row: Row) -> TrainingWorkload:
     accumulation = extra.get("gradient_accumulation")
     return TrainingWorkload(
         model.spec,
+        **_sample_fields(row),
+        latents_cached=simulated or bool(extra.get("cached_latents")) or None,
+        text_cached=simulated or bool(extra.get("cached_text_embeddings")) or None,
         gpu=case_gpu(row),
         gpu_count=row.get("num_gpus"),
         framework=framework_word(extra.get("framework")) or ("plain loop" if simulated else None),
@@ -161,6 +165,8 @@ def inference_case(row: Row) -> InferenceWorkload:
     at_load = "(load)" in str(row.get("what_measured") or "") and row.get("context_len") is None
     return InferenceWorkload(
         model.spec,
+        **_sample_fields(row),
+        pipeline=False if simulated else None,
         gpu=case_gpu(row),
         gpu_total_bytes=_card_total(extra),
         gpu_count=row.get("num_gpus"),
@@ -184,6 +190,29 @@ def inference_case(row: Row) -> InferenceWorkload:
         kv_tokens=extra.get("kv_tokens"),
         includes_context=extra.get("includes_cuda_context"),
     )
+
+
+def _sample_fields(row: Row) -> dict[str, Any]:
+    """Image, video and audio sizes of a row, under the names that publishers give them."""
+    extra: Row = row.get("extra") or {}
+    side = row.get("image_px") or extra.get("image_size") or extra.get("resolution")
+    side = side or extra.get("crop")
+    height, width = extra.get("height"), extra.get("width")
+    written = re.match(r"(\d+)x(\d+)", str(extra.get("image") or ""))
+    if written:
+        height, width = int(written[1]), int(written[2])
+    elif extra.get("image_short_side"):  # the longer side is capped, the shorter one drawn
+        low_high = [int(v) for v in re.findall(r"\d+", str(extra["image_short_side"]))]
+        height = sum(low_high) // len(low_high)
+        width = extra.get("image_long_side_max")
+    return {
+        "image_px": side,
+        "image_height": height,
+        "image_width": width,
+        "frames": extra.get("frames"),
+        "audio_samples": row.get("audio_samples"),
+        "target_len": row.get("target_len"),
+    }
 
 
 def _dtype(row: Row) -> str | None:

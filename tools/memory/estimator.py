@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from tools.errors import UnsupportedError
 from tools.memory.overhead import communication_bytes, context_bytes, cublas_bytes
 from tools.memory.params import decoder_of
 from tools.memory.reserve import training_slack
@@ -31,10 +30,9 @@ def estimate(workload: Workload) -> MemoryEstimate:
     """
     spec = decoder_of(workload.model)
     if spec is None:
-        raise UnsupportedError(
-            workload.model.name,
-            reason=f"models of kind {workload.model.kind} have no closed form here",
-        )
+        from tools.memory.other import estimate_other
+
+        return estimate_other(workload)
     if spec is not workload.model:
         workload = dataclasses.replace(workload, model=spec)
     if isinstance(workload, InferenceWorkload):

@@ -34,6 +34,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer_impl": ("fused", "foreach", "for-loop"),
     "adapter_dtype": ("fp32", "16-bit"),
     "logits": ("last", "all"),
+    "pipeline_offload": ("model", "sequential"),
     "kv_cache_kind": ("dynamic", "legacy", "static"),
 }
 _POSITIVE = (
@@ -42,6 +43,7 @@ _POSITIVE = (
     "gradient_accumulation", "num_generations", "batch", "context_len", "concurrency", "prompt_len",
     "gpu_total_bytes", "max_num_seqs", "max_num_batched_tokens", "kv_tokens",
     "response_len", "max_prompt_len", "completion_len", "served_lora_rank",
+    "image_px", "image_height", "image_width", "frames", "audio_samples", "target_len",
 )  # fmt: skip
 _NOT_NEGATIVE = (
     "generated_len", "images", "image_tokens", "gpu_layers", "served_loras", "cpu_offload_bytes",
@@ -74,6 +76,17 @@ class _Workload(_Model):
     """Images per sequence of a vision-language model."""
     image_tokens: int | None = None
     """Tokens that one image takes in the sequence."""
+    image_px: int | None = None
+    """Side of a square image or frame: vision, detection and diffusion models."""
+    image_height: int | None = None
+    image_width: int | None = None
+    """Both together take the place of image_px."""
+    frames: int | None = None
+    """Frames of a video."""
+    audio_samples: int | None = None
+    """Samples of a clip at 16 kHz (wav2vec 2.0; Whisper always sees 30 s)."""
+    target_len: int | None = None
+    """Encoder-decoders: tokens of the target; seq_len is the source's."""
 
     def __post_init__(self) -> None:
         check_values(self)
@@ -154,6 +167,10 @@ class TrainingWorkload(_Workload):
     """Preference objectives: a second full copy of the policy is resident."""
     vllm_colocated: bool | None = None
     teacher: ModelSpec | None = None
+    latents_cached: bool | None = None
+    """Diffusion: images were encoded before, the autoencoder is not on the card."""
+    text_cached: bool | None = None
+    """Diffusion: prompts were encoded before, the text encoders are not on the card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +212,13 @@ class InferenceWorkload(_Workload):
     draft_model: ModelSpec | None = None
     served_loras: int | None = None
     served_lora_rank: int | None = None
+    pipeline: bool | None = None
+    """False for one forward of the module alone: a denoiser without text encoders and
+    autoencoder, an encoder-decoder without a cache."""
+    pipeline_offload: Literal["model", "sequential"] | None = None
+    """Diffusion: parts wait in host memory; one model, or one layer, on the card at a time."""
+    vae_tiling: bool | None = None
+    """Diffusion: the autoencoder decodes one image, tile by tile."""
 
 
 Workload = TrainingWorkload | InferenceWorkload

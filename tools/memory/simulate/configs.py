@@ -239,6 +239,10 @@ _DENOISERS: dict[str, dict[str, Any]] = {
         "pos_embed_max_size": 384, "qk_norm": "rms_norm",
         "dual_attention_layers": list(range(13)),
     },
+    "stabilityai/sd-vae-ft-mse (vae)": {
+        "down_block_types": ["DownEncoderBlock2D"] * 4, "up_block_types": ["UpDecoderBlock2D"] * 4,
+        "block_out_channels": [128, 256, 512, 512], "layers_per_block": 2, "latent_channels": 4,
+    },
     "black-forest-labs/FLUX.1-dev (transformer)": {"guidance_embeds": True},
     "black-forest-labs/FLUX.1-schnell (transformer)": {"guidance_embeds": False},
 }  # fmt: skip

@@ -23,7 +23,7 @@ _FP32_UNDER_AUTOCAST = {functional.layer_norm, functional.group_norm, functional
 _OPERATORS = ("nms", "qnms")
 """torchvision's operators whose shapes Python registers even where its library did not load."""
 _libraries: list[torch.library.Library] = []
-_SCALAR_SHAPES = ((), ([],), ((),), (torch.Size([]),))
+_SCALAR_SHAPES: tuple[Any, ...] = ((), ([],), ((),), (torch.Size([]),))
 
 
 class FusedAttention(torch.autograd.Function):

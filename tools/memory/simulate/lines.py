@@ -125,23 +125,17 @@ def fit_lines(runs: Sequence[_Run], basis: Sequence[tuple[float, ...]]) -> list[
 
 
 def _envelope(grads: np.ndarray, coefficients: np.ndarray, basis: np.ndarray) -> list[list[float]]:
-    first = basis[0]
-    kept: set[int] = set()
-    for batch in _BATCHES:
-        for factor in _SIZE_FACTORS:
-            # columns: 1, [batch,] batch x size...
-            point = first.copy()
-            share = batch / _batch_of(first)
-            point[1:] *= share
-            point[-1] *= factor
-            kept.add(int(np.argmax(grads + coefficients @ point)))
-    kept.add(int(np.argmax(coefficients @ first)))
+    """The moments that are the highest at some batch and size around the simulated ones."""
+    kept = {int(np.argmax(coefficients @ point)) for point in basis}
+    for point in basis:
+        for batch in _BATCHES:
+            for factor in _SIZE_FACTORS:
+                tried = point * batch / 2.0
+                tried[0] = 1.0
+                tried[-1] *= factor
+                kept.add(int(np.argmax(grads + coefficients @ tried)))
     rows = [[float(grads[k]), *map(float, coefficients[k])] for k in sorted(kept)]
     return [[round(v, 3) for v in row] for row in rows]
-
-
-def _batch_of(point: np.ndarray) -> float:
-    return float(point[1]) if len(point) > 2 else 2.0
 
 
 class Job(NamedTuple):
@@ -150,9 +144,9 @@ class Job(NamedTuple):
     name: str
     request: SimulationRequest
     samples: tuple[tuple[int, dict[str, int]], ...]
-    """(batch, fields that set the size)."""
-    units: str
-    """Which size the last column counts: px2, target_len or audio_samples."""
+    """(batch, fields that set the size); as many as the basis has names."""
+    basis: tuple[str, ...]
+    """What the coefficients multiply: 1, b, b*px2, b*target_len, ..."""
 
 
 def _modes(kind: str, precisions: Iterable[str]) -> Iterable[tuple[str, dict[str, Any]]]:
@@ -160,24 +154,29 @@ def _modes(kind: str, precisions: Iterable[str]) -> Iterable[tuple[str, dict[str
     lora = {
         "method": "lora", "task": "train", "precision": "pure-bf16", "autocast": True,
         "lora_rank": _RANK,
-        "lora_targets": ("q_proj", "v_proj") if kind == "whisper" else _ATTENTION,
+        "lora_targets": _ATTENTION if kind in _KINDS.values() else ("q_proj", "v_proj"),
     }  # fmt: skip
     for name in precisions:
         precision, _, checkpointing = name.partition("/")
-        base = lora if precision == "lora" else {**full, "precision": precision}
+        base = {**full, "precision": precision}
+        if precision in ("lora", "lora16"):  # lora16: 16-bit weights without autocast
+            base = {**lora, "autocast": precision == "lora"}
         if precision.startswith("infer"):
             base = {"task": "infer", "method": None, "precision": precision.partition(":")[2]}
         yield name, {**base, "gradient_checkpointing": checkpointing or "none"}
 
 
-_IMAGE_MODES = ("bf16-mixed", "fp32", "infer:fp32", "bf16-mixed/full")
+_IMAGE_MODES = ("bf16-mixed", "fp32", "infer:fp32", "bf16-mixed/full", "fp32/full")
 _DENOISER_MODES = (
-    "lora", "lora/full", "bf16-mixed/full", "bf16-mixed", "infer:pure-bf16", "pure-bf16/full",
-    "fp32",
+    "lora", "lora/full", "bf16-mixed/full", "bf16-mixed", "fp32", "infer:pure-bf16",
+    "pure-bf16/full",
 )  # fmt: skip
 _SPEECH_MODES = (
     "bf16-mixed", "bf16-mixed/full", "lora", "lora/full", "infer:pure-bf16", "fp32", "fp32/full",
 )  # fmt: skip
+_YOLO_MODES = ("bf16-mixed", "fp32", "infer:fp32")
+_VAE_MODES = ("infer:fp32", "infer:pure-bf16")
+_T5_MODES = ("fp32", "bf16-mixed", "pure-bf16", "lora16", "bf16-mixed/full", "infer:pure-bf16")
 _NATIVE_PX = {"efficientnet_b1": 240, "efficientnet_b2": 260, "efficientnet_b3": 300,
               "efficientnet_b4": 380, "efficientnet_b5": 456, "efficientnet_b6": 528,
               "efficientnet_b7": 600}  # fmt: skip
@@ -190,57 +189,79 @@ _KINDS = {
     "stabilityai/stable-diffusion-3.5-medium (mmdit)": "sd3",
     "black-forest-labs/FLUX.1-dev (transformer)": "flux",
     "black-forest-labs/FLUX.1-schnell (transformer)": "flux",
+    "stabilityai/sd-vae-ft-mse (vae)": "vae",
 }
+
+
+_TEXT_BASIS = (
+    "1", "b", "b*seq_len", "b*target_len", "b*seq_len*seq_len", "b*target_len*target_len",
+    "b*seq_len*target_len",
+)  # fmt: skip
+_TEXT_SAMPLES = tuple(
+    (batch, {"seq_len": seq, "target_len": target})
+    for batch, seq, target in (
+        (2, 128, 64), (3, 128, 64), (2, 256, 64), (2, 128, 192), (2, 512, 64), (2, 128, 448),
+        (2, 256, 192),
+    )
+)  # fmt: skip
+
+
+def _plan(model: str) -> tuple[str, tuple[str, ...], tuple[str, ...], Any]:
+    """Kind, modes, basis and samples of a model."""
+    if model.startswith("timm/"):
+        px = _NATIVE_PX.get(model.removeprefix("timm/"), 224)
+        samples: Any = ((2, {"image_px": px}), (4, {"image_px": px}))
+        return "timm", _IMAGE_MODES, ("1", "b*px2"), samples
+    if model.startswith("ultralytics/"):
+        return "yolo", _YOLO_MODES, ("1", "b*px2"), ((2, {"image_px": 640}), (4, {"image_px": 640}))
+    if model in _KINDS:
+        samples = ((2, {"image_px": 512}), (3, {"image_px": 512}), (2, {"image_px": 1024}))
+        modes = {"vae": _VAE_MODES, "flux": _DENOISER_MODES[:2] + _DENOISER_MODES[-2:]}.get(
+            _KINDS[model], _DENOISER_MODES
+        )
+        return _KINDS[model], modes, ("1", "b", "b*px2"), samples
+    if "whisper" in model:
+        samples = ((2, {"seq_len": 64}), (3, {"seq_len": 64}), (2, {"seq_len": 192}))
+        return "whisper", _SPEECH_MODES, ("1", "b", "b*seq_len"), samples
+    if "t5" in model:
+        return "t5", _T5_MODES, _TEXT_BASIS, _TEXT_SAMPLES
+    sizes = ({"audio_samples": 80_000}, {"audio_samples": 160_000})
+    samples = ((2, sizes[0]), (3, sizes[0]), (2, sizes[1]))
+    return "wav2vec2", _SPEECH_MODES, ("1", "b", "b*audio_samples"), samples
 
 
 def jobs(model: str, only: frozenset[str] = frozenset()) -> list[Job]:
     """The modes of a model that the closed forms need."""
-    spec = get_model(model)
-    config = hf_config(spec)
-    if model.startswith("timm/"):
-        kind, modes, units = "timm", _IMAGE_MODES, "px2"
-        px = _NATIVE_PX.get(model.removeprefix("timm/"), 224)
-        samples: Any = ((2, {"image_px": px}), (4, {"image_px": px}))
-    elif model in _KINDS:
-        kind, modes, units = _KINDS[model], _DENOISER_MODES, "px2"
-        samples = ((2, {"image_px": 512}), (3, {"image_px": 512}), (2, {"image_px": 1024}))
-    elif "whisper" in model:
-        kind, modes, units = "whisper", _SPEECH_MODES, "target_len"
-        samples = ((2, {"seq_len": 64}), (3, {"seq_len": 64}), (2, {"seq_len": 192}))
-    else:
-        kind, modes, units = "wav2vec2", _SPEECH_MODES, "audio_samples"
-        sizes = ({"audio_samples": 80_000}, {"audio_samples": 160_000})
-        samples = ((2, sizes[0]), (3, sizes[0]), (2, sizes[1]))
+    kind, modes, basis, samples = _plan(model)
+    config = hf_config(get_model(model))
     found = []
     for name, fields in _modes(kind, modes):
         if only and name not in only:
             continue
         request = SimulationRequest(model=model, kind=kind, config=config, **fields)
-        found.append(Job(name, request, samples, units))
+        found.append(Job(name, request, samples, basis))
     return found
 
 
-def _basis(job: Job, batch: int, size: dict[str, int]) -> tuple[float, ...]:
-    value = next(iter(size.values()))
-    unit = float(value * value) if job.units == "px2" else float(value)
-    if len(job.samples) == 2:
-        return (1.0, batch * unit)
-    return (1.0, float(batch), batch * unit)
+def _basis_row(names: Sequence[str], batch: int, size: dict[str, int]) -> tuple[float, ...]:
+    known = {"1": 1, "b": batch, **size, "px2": size.get("image_px", 0) ** 2}
+    return tuple(float(np.prod([known[part] for part in name.split("*")])) for name in names)
 
 
 def derive(job: Job) -> dict[str, Any]:
     """The closed form of one mode."""
     runs, basis = [], []
     for batch, size in job.samples:
-        runs.append(record(dataclasses.replace(job.request, batch=batch, **size)))
-        basis.append(_basis(job, batch, size))
+        fields: dict[str, Any] = {"batch": batch, **size}
+        runs.append(record(dataclasses.replace(job.request, **fields)))
+        basis.append(_basis_row(job.basis, batch, size))
     first = runs[0]
     return {
         "params": first.params,
         "params_bytes": first.params_bytes,
         "buffers_bytes": first.buffers_bytes,
         "trained": first.trained,
-        "units": job.units,
+        "basis": job.basis,
         "at": [{"batch": batch, **size} for batch, size in job.samples],
         "lines": fit_lines(runs, basis),
     }

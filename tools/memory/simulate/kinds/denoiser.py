@@ -1,4 +1,4 @@
-"""Denoisers of diffusers: UNet of SD 1.5, 2.1 and SDXL, MMDiT of SD 3, FLUX."""
+"""Models of diffusers: UNet of SD 1.5, 2.1 and SDXL, MMDiT of SD 3, FLUX, the autoencoder."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _CLASSES = {
     "sdxl": "UNet2DConditionModel",
     "sd3": "SD3Transformer2DModel",
     "flux": "FluxTransformer2DModel",
+    "vae": "AutoencoderKL",
 }
 _CLIP_TOKENS, _SD3_TOKENS, _FLUX_TOKENS = 77, 154, 512
 _SDXL_POOLED, _SD3_POOLED, _FLUX_POOLED = 1280, 2048, 768
@@ -41,6 +42,8 @@ def build(request: SimulationRequest) -> nn.Module:
 
 def feed(request: SimulationRequest) -> LossOf:
     """Noisy latents, time steps and text states; mean squared error to a target in fp32."""
+    if request.kind == "vae":
+        return _decode(request)
     make = {"sd15": _unet, "sdxl": _unet, "sd3": _sd3, "flux": _flux}[request.kind]
     inputs, shape = make(request)
     target = torch.empty(shape, dtype=weights_dtype(request))
@@ -48,6 +51,19 @@ def feed(request: SimulationRequest) -> LossOf:
     def forward(model: nn.Module) -> tuple[torch.Tensor, Any]:
         out = model(**inputs, return_dict=False)[0]
         return functional.mse_loss(out.float(), target.float()), out
+
+    return forward
+
+
+def _decode(request: SimulationRequest) -> LossOf:
+    """Latents to images: what a pipeline does last."""
+    side = (request.image_px or 512) // 8
+    channels = int(request.config.get("latent_channels", 4))
+    latents = torch.empty((request.batch, channels, side, side), dtype=weights_dtype(request))
+
+    def forward(model: nn.Module) -> tuple[torch.Tensor, Any]:
+        images = model.decode(latents, return_dict=False)[0]
+        return images, images
 
     return forward
 

@@ -1,0 +1,87 @@
+"""Every field of a run filled in: what was said, else the usual value of the kind, noted."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tools.memory.other.forms import Sizes, table
+from tools.memory.workload import InferenceWorkload, TrainingWorkload, Workload
+from tools.models import ModelSpec
+
+Assumed = tuple[str, int | float | str | bool]
+_LATENT_FRAMES = 4
+"""Frames that a video autoencoder folds into one latent frame, after the first."""
+MEL_TOKENS = 1500
+"""Encoder positions of Whisper: 30 s whatever the clip."""
+
+
+class Filler:
+    """Takes a field when it was said, else the kind's default, and remembers which."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.kind = kind_of(workload.model)
+        self.defaults: dict[str, Any] = table("defaults")[self.kind]
+        self.assumed: list[Assumed] = []
+
+    def get(self, field: str, default: Any = None) -> Any:
+        """The value of a field of the workload."""
+        value = getattr(self.workload, field, None)
+        if field == "seq_len" and isinstance(self.workload, InferenceWorkload):
+            value = self.workload.prompt_len
+        if value is not None:
+            return value
+        value = self.defaults.get(field, default)
+        if value is not None:
+            self.assumed.append((field, value))
+        return value
+
+
+def kind_of(spec: ModelSpec) -> str:
+    """Row of data/defaults.json: the registry's kind, told apart where runs differ."""
+    if spec.kind == "speech":
+        return "whisper" if "whisper" in spec.name.casefold() else "wav2vec2"
+    if spec.kind == "embedding":
+        return "vit"  # CLIP
+    if spec.name in table("pipelines") and table("pipelines")[spec.name].get("frames"):
+        return "video"
+    return spec.kind
+
+
+class Shape(NamedTuple):
+    """Size of one sample, as the forms count it."""
+
+    sizes: Sizes
+    pixels: float
+    """Height x width of one image or frame; 0 where there is none."""
+
+
+def shape_of(fill: Filler) -> Shape:
+    """Sizes of one sample from the workload's fields."""
+    workload = fill.workload
+    if fill.kind in ("whisper", "seq2seq"):
+        target = "target_len"
+        length = float(fill.get("seq_len"))
+        other = float(fill.get(target)) if fill.kind == "seq2seq" else 0.0
+        return Shape({"seq_len": length, "target_len": other}, 0.0)
+    if fill.kind == "wav2vec2":
+        return Shape({"audio_samples": float(fill.get("audio_samples"))}, 0.0)
+    if workload.image_height and workload.image_width:
+        pixels = float(workload.image_height * workload.image_width)
+    else:
+        pixels = float(fill.get("image_px")) ** 2
+    frames = fill.get("frames") if fill.kind == "video" else workload.frames
+    folded = (frames - 1) // _LATENT_FRAMES + 1 if frames else 1
+    return Shape({"px2": pixels * folded}, pixels)
+
+
+def is_training(workload: Workload) -> bool:
+    """Whether a step is trained."""
+    return isinstance(workload, TrainingWorkload)
+
+
+def batch_of(fill: Filler) -> int:
+    """Samples at a time on one card."""
+    if isinstance(fill.workload, InferenceWorkload):
+        return int(fill.workload.batch or fill.workload.concurrency or fill.get("batch", 1))
+    return int(fill.get("micro_batch_size", 1))

@@ -1,0 +1,108 @@
+"""One forward pass, a transcription, or the images of a diffusion pipeline, on one card."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tools.memory.other.fill import MEL_TOKENS, Assumed, Filler, batch_of, shape_of
+from tools.memory.other.forms import form_of
+from tools.memory.other.pipelines import Companions, companions, decode_bytes
+from tools.memory.tables import find_row
+from tools.memory.workload import InferenceWorkload
+from tools.models import ModelSpec
+
+_WHISPER_TOKENS = 448
+"""Longest transcript of a 30 s window."""
+_FASTER_WHISPER_BEAMS = 5
+_T5_DECODED = 128
+
+
+class Forward(NamedTuple):
+    """The bytes of a run at its peak."""
+
+    weights: float
+    buffers: float
+    text_encoders: float
+    vae: float
+    cache: float
+    activations: float
+    moment: str
+    origin: str
+    rest: Companions | None
+    host: float
+    assumed: tuple[Assumed, ...]
+
+
+def forward(workload: InferenceWorkload) -> Forward:
+    """The peak of inference.
+
+    Raises:
+        UnsupportedError: If the model has no activation form.
+        BadQuantityError: If the weight format's name is not known.
+    """
+    fill = Filler(workload)
+    name = str(fill.get("weight_format", "fp16"))
+    bits = float(find_row("formats", name, field="weight_format")["bits"])
+    width = 4 if bits >= 32 else 2
+    batch, shape = batch_of(fill), shape_of(fill)
+    form = form_of(workload.model, "infer:fp32" if width == 4 else "infer:pure-bf16")
+    rest = companions(workload.model) if workload.pipeline is not False else None
+    passes = batch * (rest.guidance if rest is not None else 1)
+    work = max(m.activations for m in form.moments(passes, shape.sizes))
+    weights = workload.model.params_total * bits / 8
+    text, vae, moment, host = 0.0, 0.0, "forward", 0.0
+    if rest is not None:
+        text, vae_width = rest.text_encoders * width, 4 if rest.vae_in_fp32 else width
+        vae = float(rest.vae * vae_width)
+        decode = decode_bytes(
+            shape.pixels, batch, width=vae_width, tiled=bool(workload.vae_tiling)
+        )  # fmt: skip
+        if workload.pipeline_offload is not None:
+            return _offloaded(workload, fill, form.origin, rest, weights, text, vae, work, decode)
+        if decode > work:
+            work, moment = decode, "decode"
+    return Forward(
+        weights, form.buffers_bytes * (width / 4), text, vae, _cache(workload, fill, batch, width),
+        work, moment, form.origin, rest, host, tuple(fill.assumed),
+    )  # fmt: skip
+
+
+def _offloaded(
+    workload: InferenceWorkload, fill: Filler, origin: str, rest: Companions, weights: float,
+    text: float, vae: float, work: float, decode: float,
+) -> Forward:  # fmt: skip
+    """One part of the pipeline on the card at a time; layer by layer when sequential."""
+    host = weights + text + vae
+    if workload.pipeline_offload == "sequential":
+        weights, text = weights / _layers(workload.model), text / 24
+    stages = (
+        (weights + work, (weights, 0.0, 0.0, work), "forward"),
+        (text, (0.0, text, 0.0, 0.0), "encode"),
+        (vae + decode, (0.0, 0.0, vae, decode), "decode"),
+    )
+    _, (on_card, texts, auto, act), moment = max(stages, key=lambda stage: stage[0])
+    return Forward(
+        on_card, 0.0, texts, auto, 0.0, act, moment, origin, rest, host, tuple(fill.assumed)
+    )  # fmt: skip
+
+
+def _layers(spec: ModelSpec) -> int:
+    return spec.num_hidden_layers or 16
+
+
+def _cache(workload: InferenceWorkload, fill: Filler, batch: int, width: int) -> float:
+    """Keys and values of an encoder-decoder: own tokens and the encoder's, per beam."""
+    spec = workload.model
+    if fill.kind not in ("whisper", "seq2seq") or workload.pipeline is False:
+        return 0.0
+    beams = 1
+    if "faster" in str(workload.engine or "").casefold():
+        beams = _FASTER_WHISPER_BEAMS
+        fill.assumed.append(("beams", beams))
+    layers = spec.num_decoder_layers or spec.num_hidden_layers or 0
+    heads = (spec.num_attention_heads or 0) * (spec.head_dim or 64)
+    if fill.kind == "whisper":
+        own, cross = workload.generated_len or _WHISPER_TOKENS, MEL_TOKENS
+    else:
+        own, cross = workload.generated_len or _T5_DECODED, int(fill.get("seq_len"))
+    return 2.0 * layers * heads * width * batch * (beams * own + cross)
