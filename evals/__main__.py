@@ -1,4 +1,4 @@
-"""`python -m evals run|compare|report ...`."""
+"""`python -m evals run|compare|report|add|mutants|bench|readme ...`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--filter", default="", help="only ids or tags that contain this text")
     run.add_argument("--repeat", type=int, default=1)
     run.add_argument("--concurrency", type=int, default=1)
+    run.add_argument("--workers", type=int, default=1, help="processes to deal the cases out to")
+    run.add_argument(
+        "--cost", type=float, help="start no case after the endpoint cost so much (its currency)"
+    )
     run.add_argument("--seconds", type=float, help="start no case after so many seconds")
     run.add_argument("--json", type=Path, metavar="OUT", help="write the run here")
     run.add_argument("--junit", type=Path, metavar="OUT", help="write JUnit XML here")
@@ -43,6 +47,9 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_argument("--history", type=Path, nargs="*", default=[], help="earlier runs")
     report.add_argument("--out", type=Path, default=Path("build/evals.html"))
     report.set_defaults(call=commands.report)
+    bench = sub.add_parser("bench", help="times on this machine")
+    bench.add_argument("--out", type=Path, default=Path("build/bench.json"))
+    bench.set_defaults(call=commands.bench)
     return parser
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from rich.table import Table
 from evals.compare import compare, failures, text_of
 from evals.engine import Budget, Journal, run_suite
 from evals.report import render
-from evals.sample import CaseResult, check_rows, content_hash, read_rows
+from evals.sample import CaseResult, Row, check_rows, content_hash, read_rows
 from evals.store import (
     Run,
     SuiteRun,
@@ -27,11 +28,13 @@ from evals.store import (
     read_run,
     regressions,
     suite_run,
+    worse_metrics,
     write_baseline,
     write_run,
 )
 from evals.subject import LocalSubject
 from evals.suites import SUITES, Suite, get_suite
+from evals.workers import Job, pieces, pool, run_in
 from tools.errors import UserInputError
 
 _console = Console(soft_wrap=True)
@@ -46,12 +49,12 @@ def run(args: argparse.Namespace) -> int:
             "--cases goes with one suite. Name the suite that the file belongs to."
         )
     done = Run(**environment(), backend=args.backend)
-    subject = LocalSubject(args.backend)
     status = 0
-    for suite in suites:
-        finished = _run_one(suite, args, subject, done.revision)
-        done = replace(done, suites=(*done.suites, finished))
-        status = max(status, _judge_run(suite, finished, args))
+    with _runner(args) as run_rows:
+        for suite in suites:
+            finished = _run_one(suite, args, run_rows, done.revision)
+            done = replace(done, suites=(*done.suites, finished))
+            status = max(status, _judge_run(suite, finished, args))
     if args.json is not None:
         write_run(args.json, done)
     if args.junit is not None:
@@ -60,9 +63,56 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def _run_one(
-    suite: Suite, args: argparse.Namespace, subject: LocalSubject, revision: str
-) -> SuiteRun:
+RunRows = Callable[[Suite, Sequence[Row], str], list[CaseResult]]
+"""(suite, rows, name of the run) -> results."""
+
+
+@contextmanager
+def _runner(args: argparse.Namespace) -> Iterator[RunRows]:
+    """Runs rows here, or dealt out to worker processes."""
+    budget = Budget(seconds=args.seconds, cost=args.cost)
+    if args.workers <= 1:
+        subject = LocalSubject(args.backend)
+
+        def here(suite: Suite, rows: Sequence[Row], key: str) -> list[CaseResult]:
+            journal = Journal(_journal_path(key))
+            results = run_suite(
+                suite,
+                rows,
+                subject,
+                journal=journal,
+                budget=budget,
+                repeat=args.repeat,
+                concurrency=args.concurrency,
+                show_progress=not args.quiet,
+            )
+            if not any(r.error for r in results):
+                journal.remove()
+            return results
+
+        yield here
+        return
+    with pool(args.workers) as processes:
+
+        def dealt_out(suite: Suite, rows: Sequence[Row], key: str) -> list[CaseResult]:
+            share = Budget(
+                budget.seconds, None if budget.cost is None else budget.cost / args.workers
+            )
+            jobs = [
+                Job(suite.name, args.backend, tuple(piece), args.repeat,
+                    _journal_path(f"{key}|{number}/{args.workers}"), share)
+                for number, piece in enumerate(pieces(rows, args.workers))
+            ]  # fmt: skip
+            results = run_in(processes, jobs, rows)
+            if not any(r.error for r in results):
+                for job in jobs:
+                    Journal(job.journal).remove()
+            return results
+
+        yield dealt_out
+
+
+def _run_one(suite: Suite, args: argparse.Namespace, run_rows: RunRows, revision: str) -> SuiteRun:
     rows = read_rows(args.cases) if args.cases is not None else suite.rows()
     check_rows(suite.name, rows)
     if args.filter:
@@ -71,20 +121,7 @@ def _run_one(
         if not rows:
             raise UserInputError(f"No case of {suite.name} matches --filter {args.filter!r}.")
     key = f"{suite.name}|{content_hash(rows)}|{revision}|{args.backend}|{args.repeat}"
-    journal = Journal(_journal_path(key))
-    results = run_suite(
-        suite,
-        rows,
-        subject,
-        journal=journal,
-        budget=Budget(seconds=args.seconds),
-        repeat=args.repeat,
-        concurrency=args.concurrency,
-        show_progress=not args.quiet,
-    )
-    if not any(r.error for r in results):
-        journal.remove()
-    return suite_run(suite, rows, results)
+    return suite_run(suite, rows, run_rows(suite, rows, key))
 
 
 def _journal_path(key: str) -> Path | None:
@@ -111,7 +148,7 @@ def _judge_run(suite: Suite, finished: SuiteRun, args: argparse.Namespace) -> in
         if args.baseline is not None:
             raise UserInputError(f"No such baseline: {path}.")
         return 0
-    worse = regressions(baseline, finished)
+    worse = [*regressions(baseline, finished), *worse_metrics(suite, baseline, finished)]
     for case in worse:
         _console.print(f"[red]regressed[/red] {suite.name} {case}", highlight=False)
     return 1 if worse else 0
@@ -163,6 +200,20 @@ def report(args: argparse.Namespace) -> int:
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(page, encoding="utf-8")
     _console.print(f"written: {args.out}")
+    return 0
+
+
+def bench(args: argparse.Namespace) -> int:
+    """Measures this machine and writes the figures."""
+    from evals.bench import measure, write
+
+    found = measure(questions=get_suite("questions").rows(), queries=get_suite("retrieval").rows())
+    write(args.out, found)
+    table = Table("figure", "passed", "CPU")
+    for name, taken in found.figures.items():
+        table.add_row(name, f"{taken.passed:.4g}", f"{taken.cpu:.4g}")
+    _console.print(table)
+    _console.print(f"{found.where}; written: {args.out}", highlight=False)
     return 0
 
 

@@ -22,6 +22,8 @@ class Budget:
     """Where a run stops starting new cases."""
 
     seconds: float | None = None
+    cost: float | None = None
+    """Of the endpoint's replies, in the currency of its prices; counted where prices are set."""
 
 
 class Journal:
@@ -56,7 +58,14 @@ class Journal:
 
 
 class _OutOfBudget(Exception):
-    """The run's time is spent; the case was not started."""
+    """The run's time or money is spent; the case was not started."""
+
+
+def cost_of(output: Any) -> float:
+    """What the endpoint's replies in an output cost; 0 where no prices are set."""
+    turns = output if isinstance(output, list) else [output]
+    usages = (turn.get("usage") for turn in turns if isinstance(turn, dict))
+    return sum(float(u["cost"] or 0) for u in usages if u)
 
 
 def run_suite(
@@ -79,6 +88,7 @@ def run_suite(
     from pydantic_evals.evaluators.evaluator import EvaluationReason
 
     journal = journal or Journal(None)
+    spent = [cost_of(entry["output"]) for entry in journal.done.values()]
     deadline = time.monotonic() + budget.seconds if budget and budget.seconds else None
 
     def task(inputs: dict[str, Any]) -> Any:
@@ -87,8 +97,11 @@ def run_suite(
             return journal.done[key]["output"]
         if deadline is not None and time.monotonic() > deadline:
             raise _OutOfBudget("time budget spent before this case")
+        if budget is not None and budget.cost is not None and sum(spent) >= budget.cost:
+            raise _OutOfBudget("cost budget spent before this case")
         started = time.perf_counter()
         output = _plain_json(suite.run(subject, inputs["row"]))
+        spent.append(cost_of(output))
         journal.add(key, output, (time.perf_counter() - started) * 1000)
         return output
 

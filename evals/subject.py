@@ -19,6 +19,7 @@ class LocalSubject:
         self._backend = backend
         self._advisor: Advisor | None = None
         self._lock = threading.Lock()
+        self._embedded: dict[str, dict[str, Any]] = {}
 
     def _open(self) -> Advisor:
         from agent import Advisor, Settings
@@ -67,3 +68,20 @@ class LocalSubject:
             {"passage_id": p.passage_id, "claims": list(p.claims), "score": p.score}
             for p in search(str(row["query"]), k=5)
         ]
+
+    def look_up(self, row: Row) -> dict[str, Any]:
+        """What the catalog, the GPU table or the model registry says of a name."""
+        from evals.lookups import look_up
+
+        return look_up(row)
+
+    def scripted(self, row: Row) -> dict[str, Any]:
+        """The answer when an endpoint on loopback follows the row's script."""
+        from agent import Advisor, Settings
+        from evals.scripted import through_endpoint
+
+        question = str(row["question"])
+        if question not in self._embedded:
+            with Advisor(Settings(backend="embedded")) as advisor:
+                self._embedded[question] = advisor.ask(question).model_dump(mode="json")
+        return through_endpoint(row, self._embedded[question])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from evals import summaries
 from evals.sample import CaseResult, Row, Score, read_rows, shipped
-from evals.scorers import memory, questions, retrieval, speed
+from evals.scorers import catalog, memory, questions, retrieval, scripted, speed
+from evals.summaries import Summary
 from tools.errors import UserInputError
 
 
@@ -29,8 +30,11 @@ class Subject(Protocol):
     def search(self, row: Row) -> list[dict[str, Any]]:
         """Ranked passages of a query."""
 
+    def look_up(self, row: Row) -> dict[str, Any]:
+        """What the catalog, the GPU table or the model registry says of a name."""
 
-Summary = dict[str, float]
+    def scripted(self, row: Row) -> dict[str, Any]:
+        """The answer to a question when an endpoint follows the row's script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +51,13 @@ class Suite:
     summarize: Callable[[Sequence[Row], Sequence[CaseResult]], Summary]
     goals: Mapping[str, tuple[str, float]]
     """Metric of the summary -> (">=" or "<=", threshold)."""
+    held: Mapping[str, float] = field(default_factory=dict)
+    """Metric with a goal -> how much worse than the baseline it may get before that counts as a
+    regression, beside the cases that passed."""
 
     def rows(self) -> list[dict[str, Any]]:
         """All shipped rows."""
         return [row for name in self.files for row in read_rows(shipped(name))]
-
-
-def _values(results: Sequence[CaseResult], name: str) -> list[float]:
-    return [float(s.value) for r in results for s in r.scores if s.name == name]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return statistics.fmean(values) if values else 0.0
-
-
-def _quantile(values: Sequence[float], share: float) -> float:
-    if not values:
-        return float("nan")
-    ordered = sorted(values)
-    position = (len(ordered) - 1) * share
-    low = int(position)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
-
-
-# ---------------------------------------------------------------- questions
 
 
 def _registry_key(text: str) -> str:
@@ -101,125 +87,24 @@ def _judge_questions(row: Row, output: Any) -> list[Score]:
     return questions.judge(row, output, same_registry_row)
 
 
-def _summarize_questions(rows: Sequence[Row], results: Sequence[CaseResult]) -> Summary:
-    by_id = {row["id"]: row for row in rows}
-    must = [r for r in results if questions.is_must_pass(by_id[r.id])]
-    right, given, wanted = (
-        sum(_values(results, f"slots_{kind}")) for kind in ("right", "given", "wanted")
-    )
-    turns = sum(1 + len(row.get("turns_truth") or []) for row in rows)
-    best = sum(
-        float(score.value) * (1 + len(by_id[r.id].get("turns_truth") or []))
-        for r in results
-        for score in r.scores
-        if score.name == "best_verdict"
-    )
-    return {
-        "cases": len(results),
-        "pass_rate": _mean([r.passed for r in results]),
-        "must_pass_rate": _mean([r.passed for r in must]) if must else 1.0,
-        "best_verdict_rate": best / turns if turns else 0.0,
-        "slot_f1": 2 * right / (given + wanted) if given + wanted else 0.0,
-        "slowest_ms": max((r.elapsed_ms for r in results), default=0.0),
-    }
-
-
-def _question_tags(row: Row) -> dict[str, str]:
-    return {"intent": str(row.get("intent")), "language": str(row.get("lang"))}
-
-
-# ---------------------------------------------------------------- memory, speed, retrieval
-
-
-def _summarize_memory(rows: Sequence[Row], results: Sequence[CaseResult]) -> Summary:
-    by_id = {row["id"]: row for row in rows}
-    language = [r for r in results if memory.is_language_model(by_id[r.id])]
-    simulated = [r for r in language if by_id[r.id].get("peak_bytes")]
-    published = [r for r in language if not by_id[r.id].get("peak_bytes")]
-    numeric = [r for r in published if _values([r], "relative_error")]
-    training = [r for r in numeric if "engine" not in by_id[r.id]]
-    serving = [r for r in numeric if "engine" in by_id[r.id]]
-    points = _values(published, "verdict_points")
-    summary: Summary = {
-        "cases": len(results),
-        "answered_rate": _mean([1.0 - (not s) for s in _values(results, "answered")]),
-        "interval_rate": _mean(_values(numeric, "interval")),
-        "verdict_rate": _mean(points) if points else 1.0,
-    }
-    for name, group in (("simulated", simulated), ("training", training), ("serving", serving)):
-        errors = _values(group, "relative_error")
-        if errors:
-            summary[f"{name}_median_error"] = statistics.median(errors)
-            summary[f"{name}_p90_error"] = _quantile(errors, 0.9)
-    return summary
-
-
-def _memory_tags(row: Row) -> dict[str, str]:
-    source = "simulated" if row.get("peak_bytes") else "published"
-    return {"source": source, "task": str(row.get("task")), "counter": str(row.get("counter"))}
-
-
-def _summarize_speed(rows: Sequence[Row], results: Sequence[CaseResult]) -> Summary:
-    by_id = {row["id"]: row for row in rows}
-    scored = [r for r in results if speed.truth(by_id[r.id])]
-    summary: Summary = {
-        "cases": len(scored),
-        "answered_rate": _mean(_values(scored, "answered")),
-        "interval_rate": _mean(_values(scored, "interval")),
-    }
-    for key, name in (
-        ("tokens_per_s_per_gpu", "training"),
-        ("decode_tokens_per_s", "decode"),
-        ("samples_per_s", "samples"),
-    ):
-        group = [r for r in scored if (speed.truth(by_id[r.id]) or ("", 0))[0] == key]
-        errors = _values(group, "relative_error")
-        if errors:
-            summary[f"{name}_median_error"] = statistics.median(errors)
-    return summary
-
-
-def _speed_tags(row: Row) -> dict[str, str]:
-    return {"task": str(row.get("task")), "gpu": str(row.get("gpu"))}
-
-
-def _summarize_retrieval(rows: Sequence[Row], results: Sequence[CaseResult]) -> Summary:
-    by_id = {row["id"]: row for row in rows}
-    summary: Summary = {"cases": len(results)}
-    for language in ("zh", "en"):
-        group = [r for r in results if by_id[r.id].get("lang") == language]
-        for metric, name in (
-            ("hit_at_1", "hit1"),
-            ("hit_at_3", "hit3"),
-            ("reciprocal_rank", "mrr"),
-        ):
-            summary[f"{language}_{name}"] = _mean(_values(group, metric))
-    off = _values(results, "returns_nothing")
-    summary["off_corpus_silent"] = _mean(off) if off else 1.0
-    return summary
-
-
-def _retrieval_tags(row: Row) -> dict[str, str]:
-    return {"language": str(row.get("lang")), "kind": str(row.get("kind"))}
-
-
 SUITES: Mapping[str, Suite] = {
     suite.name: suite
     for suite in (
         Suite(
             name="questions",
             title="Questions and follow-ups, answered end to end",
-            files=("questions",),
+            files=("questions", "questions_fresh"),
             run=lambda subject, row: subject.converse(row),
             judge=_judge_questions,
-            tags=_question_tags,
-            summarize=_summarize_questions,
+            tags=summaries.question_tags,
+            summarize=summaries.questions_summary,
             goals={
                 "pass_rate": (">=", 0.95),
                 "must_pass_rate": (">=", 1.0),
                 "best_verdict_rate": (">=", 0.70),
                 "slot_f1": (">=", 0.95),
             },
+            held={"slot_f1": 0.005},
         ),
         Suite(
             name="memory",
@@ -227,8 +112,8 @@ SUITES: Mapping[str, Suite] = {
             files=("memory_training", "memory_inference", "simulated"),
             run=lambda subject, row: subject.estimate(memory.without_truth(row)),
             judge=memory.judge,
-            tags=_memory_tags,
-            summarize=_summarize_memory,
+            tags=summaries.memory_tags,
+            summarize=summaries.memory_summary,
             goals={
                 "answered_rate": (">=", 1.0),
                 "interval_rate": (">=", 0.80),
@@ -239,6 +124,13 @@ SUITES: Mapping[str, Suite] = {
                 "serving_median_error": ("<=", 0.025),
                 "serving_p90_error": ("<=", 0.16),
             },
+            held={
+                "interval_rate": 0.01,
+                "verdict_rate": 0.01,
+                "simulated_median_error": 0.0005,
+                "training_median_error": 0.005,
+                "serving_median_error": 0.005,
+            },
         ),
         Suite(
             name="speed",
@@ -246,13 +138,18 @@ SUITES: Mapping[str, Suite] = {
             files=("speed_training", "speed_inference"),
             run=lambda subject, row: subject.speed(speed.without_truth(row)),
             judge=speed.judge,
-            tags=_speed_tags,
-            summarize=_summarize_speed,
+            tags=summaries.speed_tags,
+            summarize=summaries.speed_summary,
             goals={
                 "answered_rate": (">=", 0.90),
                 "interval_rate": (">=", 0.80),
                 "training_median_error": ("<=", 0.25),
                 "decode_median_error": ("<=", 0.20),
+            },
+            held={
+                "interval_rate": 0.02,
+                "training_median_error": 0.01,
+                "decode_median_error": 0.01,
             },
         ),
         Suite(
@@ -261,14 +158,56 @@ SUITES: Mapping[str, Suite] = {
             files=("retrieval",),
             run=lambda subject, row: subject.search(row),
             judge=retrieval.judge,
-            tags=_retrieval_tags,
-            summarize=_summarize_retrieval,
+            tags=summaries.retrieval_tags,
+            summarize=summaries.retrieval_summary,
             goals={
                 **{f"{lang}_hit1": (">=", 0.85) for lang in ("zh", "en")},
                 **{f"{lang}_hit3": (">=", 0.95) for lang in ("zh", "en")},
                 **{f"{lang}_mrr": (">=", 0.90) for lang in ("zh", "en")},
                 "off_corpus_silent": (">=", 0.90),
             },
+            held={f"{lang}_mrr": 0.01 for lang in ("zh", "en")},
+        ),
+        Suite(
+            name="catalog",
+            title="Spot checks of instances, cards, models and prices against their sources",
+            files=("catalog",),
+            run=lambda subject, row: subject.look_up(row),
+            judge=catalog.judge,
+            tags=summaries.catalog_tags,
+            summarize=summaries.plain_summary,
+            goals={"pass_rate": (">=", 1.0)},
+        ),
+        Suite(
+            name="conversation",
+            title="Conversations of ten follow-ups",
+            files=("conversation",),
+            run=lambda subject, row: subject.converse(row),
+            judge=_judge_questions,
+            tags=summaries.question_tags,
+            summarize=summaries.conversation_summary,
+            goals={"turn_rate": (">=", 0.95)},
+            held={"turn_rate": 0.001},
+        ),
+        Suite(
+            name="faults",
+            title="An endpoint that fails in every known way",
+            files=("faults",),
+            run=lambda subject, row: subject.scripted(row),
+            judge=scripted.judge_fault,
+            tags=summaries.fault_tags,
+            summarize=summaries.plain_summary,
+            goals={"pass_rate": (">=", 1.0)},
+        ),
+        Suite(
+            name="grounding",
+            title="An endpoint that lies, and one that rewords the truth",
+            files=("grounding",),
+            run=lambda subject, row: subject.scripted(row),
+            judge=scripted.judge_grounding,
+            tags=summaries.grounding_tags,
+            summarize=summaries.grounding_summary,
+            goals={"lies_caught": (">=", 1.0), "truths_passed": (">=", 0.97)},
         ),
     )
 }
