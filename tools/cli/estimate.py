@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +37,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _cases(args: argparse.Namespace) -> int:
-    from tools.memory import answer_case
-
+    answer = _answerer(simulates=args.simulate)
     lines = [line for line in args.cases.read_text(encoding="utf-8").splitlines() if line.strip()]
-    answers = [json.dumps(answer_case(json.loads(line)), ensure_ascii=False) for line in lines]
+    answers = [json.dumps(answer(json.loads(line)), ensure_ascii=False) for line in lines]
     text = "\n".join(answers) + "\n"
     if args.out is None:
         print(text, end="")
     else:
         args.out.write_text(text, encoding="utf-8")
     return 0
+
+
+def _answerer(*, simulates: bool) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """What answers a row: the closed forms, or a simulated step where one can be run."""
+    if simulates:
+        from tools.memory.simulated_cases import answer_case_simulated
+
+        return answer_case_simulated
+    from tools.memory import answer_case
+
+    return answer_case
 
 
 def as_dict(need: MemoryEstimate) -> dict[str, Any]:

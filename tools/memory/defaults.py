@@ -7,6 +7,8 @@ from tools.provenance import Assumption
 SEQ_LEN = 1024
 CONTEXT_LEN = 4096
 LORA_RANK = 16
+IMAGE_TOKENS = 1024
+"""A picture of about 900 x 900 pixels in 28-pixel patches."""
 
 _REASONS = {
     "method": "nothing said which parameters train; full fine-tuning assumed",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tools.errors import BadQuantityError
 from tools.memory.defaults import LORA_RANK, SEQ_LEN
+from tools.memory.images import image_tokens
 from tools.memory.params import is_encoder
 from tools.memory.sharding import Sharding, sharding_of
 from tools.memory.tables import Row, find_row, row_name, table
@@ -295,7 +296,7 @@ def _lengths(fill: _Filler) -> _Lengths:
     """Tokens of one step on one card, by objective."""
     workload = fill.workload
     batch = fill.get("micro_batch_size", 1)
-    seq_len = _sequence(fill)
+    seq_len = _sequence(fill) + image_tokens(workload, fill.assumed)
     objective = workload.objective or ("classify" if is_encoder(workload.model) else "sft")
     sequences = batch * (2 if objective in _PAIRS and not workload.packed else 1)
     tokens = sequences * seq_len

@@ -125,3 +125,26 @@ def test_pipeline_and_expert_parallelism_share_the_weights() -> None:
     assert experts.weights_bytes < eight.weights_bytes
     with pytest.raises(BadQuantityError, match="gpu_count"):
         train(moe, gpu_count=6, parallelism="tp4", **fields)
+
+
+def test_images_take_tokens_of_the_sequence() -> None:
+    vlm = get_model("Qwen/Qwen2.5-VL-7B-Instruct")
+    fields = {"engine": "vllm", "prompt_len": 256, "generated_len": 256}
+    plain, two = serve(vlm, **fields), serve(vlm, **fields, images=2, image_tokens=1000)
+    assert two.kv_cache_bytes - plain.kv_cache_bytes == pytest.approx(2000 * 56 * 1024, rel=0.01)
+    assumed = serve(vlm, **fields, images=1)
+    assert "image_tokens" in {a.name for a in assumed.assumptions}
+    assert plain.weights_bytes == 2 * vlm.params_total  # the tower is resident
+
+
+def test_a_step_can_be_simulated_only_with_its_extra() -> None:
+    from importlib.util import find_spec
+
+    from tools.errors import MissingExtraError
+    from tools.memory.simulated_cases import answer_case_simulated
+
+    if find_spec("torch") is not None:
+        pytest.skip("torch is installed: the simulation has tests of its own")
+    row = {"model": "Qwen/Qwen2.5-0.5B", "task": "train", "method": "full", "extra": None}
+    with pytest.raises(MissingExtraError, match="simulate"):
+        answer_case_simulated(row)

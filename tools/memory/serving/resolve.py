@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tools.errors import BadQuantityError
 from tools.memory.defaults import CONTEXT_LEN
+from tools.memory.images import image_tokens
 from tools.memory.parallel import check_divisibility
 from tools.memory.params import is_encoder
 from tools.memory.tables import Row, find_row, row_name, table
@@ -118,7 +119,7 @@ def _lengths(workload: InferenceWorkload, row: Row, assumed: list[Assumed]) -> t
         prompt = max(context - (generated or 0), 1)
         if generated is None:
             assumed.append(("prompt_len", prompt))
-    images = (workload.images or 0) * (workload.image_tokens or 0)
+    images = image_tokens(workload, assumed)
     return context + images, prompt + images, generated or 0
 
 
