@@ -164,15 +164,16 @@ def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
     return _report(arguments, model, card, estimate, fit, changes, chosen)
 
 
-_LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
+_ENCODER_KINDS = ("encoder", "embedding", "reranker")
 
 
 def _usual_for_kind(arguments: MemoryArguments, model: ResolvedModel) -> dict[str, Any]:
-    """What scripts for encoders, image and speech models leave on by default.
+    """What scripts for encoders leave on by default.
 
-    The calculator's own defaults are those of language-model recipes.
+    The calculator's own defaults for models of layers are those of language-model recipes; image,
+    speech and diffusion models have defaults of their own there.
     """
-    if arguments.task != "train" or model.spec.kind in _LANGUAGE_KINDS:
+    if arguments.task != "train" or model.spec.kind not in _ENCODER_KINDS:
         return {}
     usual = {"precision": "fp32", "gradient_checkpointing": "none"}
     return {name: value for name, value in usual.items() if getattr(arguments, name) is None}
@@ -186,6 +187,7 @@ def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: Resolved
         "gpu_count": arguments.gpu_count or (card.gpu_count if card is not None else None),
         "framework": arguments.framework,
         "attention": arguments.attention,
+        "image_px": arguments.img_size,
     }
     if arguments.task == "train":
         return _training(arguments, model, common)

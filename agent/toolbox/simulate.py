@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from agent.settings import Settings
 from agent.toolbox.base import Report, Tool, description_of, figure_out
 from agent.toolbox.memory import MemoryArguments, workload_of
@@ -37,7 +35,7 @@ def build(settings: Settings) -> Tool[MemoryArguments]:
 
 
 def simulate_memory(arguments: MemoryArguments) -> SimulationReport:
-    """Simulates one step of a language model on one card.
+    """Simulates one step on one card, with what was not said as the estimate assumes it.
 
     Raises:
         MissingExtraError: When torch and its companions are not installed.
@@ -51,27 +49,7 @@ def simulate_memory(arguments: MemoryArguments) -> SimulationReport:
     model = resolve_model(arguments.model, arguments.params_b)
     workload = workload_of(arguments.model_copy(update={"gpu_count": 1}), model, None)
     estimate = memory.estimate(workload)
-    held = {a.name: a.value for a in estimate.assumptions}
-
-    def value(name: str, default: Any) -> Any:
-        said = getattr(workload, name, None)
-        return said if said is not None else held.get(name, default)
-
-    is_training = arguments.task == "train"
-    request = simulate.SimulationRequest(
-        model=model.spec.name,
-        config=simulate.hf_config(model.spec),
-        task=arguments.task,
-        method=value("method", "full") if is_training else None,
-        precision=value("precision", "pure-bf16"),
-        optimizer=value("optimizer", "adamw") if is_training else None,
-        lora_rank=arguments.lora_rank,
-        lora_targets=value("lora_targets", None),
-        batch=value("micro_batch_size" if is_training else "concurrency", 1),
-        seq_len=value("seq_len" if is_training else "context_len", 1024),
-        gradient_checkpointing=value("gradient_checkpointing", "none") if is_training else "none",
-    )
-    peak = simulate.simulate(request)
+    peak = simulate.simulate_workload(workload)
     return SimulationReport(
         figures=tuple(figure_out(figure) for figure in peak.figures()),
         model=model.spec.name,

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tools.cli.workload_flags import add_workload_arguments, read_workload
 from tools.memory import MemoryEstimate
 from tools.units import format_bytes, format_gib
+
+if TYPE_CHECKING:
+    from tools.memory import Workload
+    from tools.memory.simulate import Simulation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_workload_arguments(parser)
     parser.add_argument("--cases", type=Path, help="JSON lines with the fields of measured rows")
     parser.add_argument("--out", type=Path, help="where the answer lines go")
-    parser.add_argument("--simulate", action="store_true", help="simulate rows that can be")
+    parser.add_argument(
+        "--simulate", action="store_true", help="also run one real step on fake tensors, no GPU"
+    )
+    parser.add_argument(
+        "--custom", help="module:function of your own that returns a model and a batch; runs it"
+    )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
 
@@ -26,14 +37,56 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     if args.cases is not None:
         return _cases(args)
+    if args.custom is not None:
+        return _custom(args)
     from tools.memory import estimate
 
-    need = estimate(read_workload(args))
+    workload = read_workload(args)
+    need = estimate(workload)
+    found = _simulated(workload) if args.simulate else None
     if args.json:
-        print(json.dumps(as_dict(need), ensure_ascii=False))
+        extra = {} if found is None else {"simulated": dataclasses.asdict(found)}
+        print(json.dumps({**as_dict(need), **extra}, ensure_ascii=False))
     else:
         print(as_text(need))
+        if found is not None:
+            print(simulation_text(found))
     return 0
+
+
+def _simulated(workload: Workload) -> Simulation:
+    from tools.memory.simulate import simulate_workload
+
+    return simulate_workload(workload, progress=_say)
+
+
+def _say(text: str) -> None:
+    print(f"  {text} ...", file=sys.stderr, flush=True)
+
+
+def _custom(args: argparse.Namespace) -> int:
+    """The user's own model: code of theirs runs, so only this command offers it."""
+    from tools.memory.simulate import SimulationRequest, simulate
+
+    request = SimulationRequest(
+        model=args.custom, kind="custom", config={"target": args.custom},
+        precision=args.precision or "fp32", optimizer=args.optimizer or "adamw",
+        gradient_checkpointing=args.gradient_checkpointing or "none",
+        task=args.task or "train",
+    )  # fmt: skip
+    found = simulate(request, progress=_say)
+    print(json.dumps(dataclasses.asdict(found)) if args.json else simulation_text(found))
+    return 0
+
+
+def simulation_text(found: Simulation) -> str:
+    """A simulated step for a terminal."""
+    parts = ", ".join(f"{name} {format_gib(size)}" for name, size in found.parts.items())
+    ran = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    return (
+        f"  simulated step: {format_gib(found.peak_bytes)} allocated at the peak"
+        f" ({found.peak_phase}): {parts}\n  {found.params:,} parameters; {ran}"
+    )
 
 
 def _cases(args: argparse.Namespace) -> int:

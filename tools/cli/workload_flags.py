@@ -19,6 +19,11 @@ _TRAINING = (
     ("--gradient-checkpointing", str, "none, full, selective"),
     ("--framework", str, "hf-trainer, llama-factory, ms-swift, torchtune, litgpt, ..."),
     ("--parallelism", str, "ddp, zero2, zero3, fsdp, tp4+dp2, ..."),
+    ("--target-len", int, "encoder-decoders: tokens of the target"),
+)
+_SAMPLES = (
+    ("--image-px", int, "side of an image: vision, detection, diffusion"),
+    ("--frames", int, "frames of a video"),
 )
 _SERVING = (
     ("--engine", str, "vllm, sglang, transformers, llama.cpp, ollama, ..."),
@@ -46,7 +51,7 @@ def add_workload_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--attention", choices=("eager", "sdpa", "flash"))
     parser.add_argument("--cpu-offload", action="store_true", default=None)
     parser.add_argument("--fused-ce", action="store_true", default=None)
-    for flag, kind, text in (*_TRAINING, *_SERVING):
+    for flag, kind, text in (*_TRAINING, *_SERVING, *_SAMPLES):
         parser.add_argument(flag, type=kind, help=text)
 
 
@@ -88,7 +93,8 @@ def read_workload(args: argparse.Namespace) -> Workload:
         return InferenceWorkload(
             spec, gpu=gpu, gpu_count=args.gpu_count, attention=args.attention, engine=args.engine,
             weight_format=args.weight_format, batch=args.batch, context_len=args.context_len,
-            prompt_len=args.prompt_len, kv_dtype=args.kv_dtype,
+            prompt_len=args.prompt_len, kv_dtype=args.kv_dtype, image_px=args.image_px,
+            frames=args.frames,
             gpu_memory_utilization=args.gpu_memory_utilization,
         )  # fmt: skip
     goal = split_method(args.method) if args.method else None
@@ -98,5 +104,6 @@ def read_workload(args: argparse.Namespace) -> Workload:
         precision=args.precision, quantization=args.quantization, optimizer=args.optimizer,
         micro_batch_size=args.batch, seq_len=args.seq_len, lora_rank=args.lora_rank,
         gradient_checkpointing=args.gradient_checkpointing, framework=args.framework,
+        image_px=args.image_px, frames=args.frames, target_len=args.target_len,
         parallelism=args.parallelism, cpu_offload=args.cpu_offload, fused_ce=args.fused_ce,
     )  # fmt: skip

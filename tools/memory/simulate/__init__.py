@@ -4,6 +4,7 @@ Needs the extra `simulate` (torch, transformers, peft). The parent process never
 `simulate` starts a child, watches its limits and reads the result.
 """
 
+from tools.memory.simulate.ask import request_of, simulate_workload
 from tools.memory.simulate.configs import hf_config
 from tools.memory.simulate.request import SimulationRequest, request_from_case
 from tools.memory.simulate.runner import Limits, Simulation, is_available, simulate, versions
@@ -15,6 +16,8 @@ __all__ = [
     "hf_config",
     "is_available",
     "request_from_case",
+    "request_of",
     "simulate",
+    "simulate_workload",
     "versions",
 ]

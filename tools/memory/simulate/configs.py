@@ -38,8 +38,10 @@ def hf_config(spec: ModelSpec) -> dict[str, Any]:
         return _whisper(spec)
     if spec.name in _DENOISERS:
         return dict(_DENOISERS[spec.name])
-    if spec.name.startswith("timm/"):
+    if spec.name.startswith(("timm/", "ultralytics/")):
         return {}
+    if spec.name.startswith("nvidia/segformer"):
+        return _segformer(spec)
     if "wav2vec2" in spec.name:
         return _wav2vec2(spec)
     if family in _LLAMA_LIKE:
@@ -137,6 +139,18 @@ def _whisper(spec: ModelSpec) -> dict[str, Any]:
         "decoder_ffn_dim": spec.intermediate_size,
         "vocab_size": spec.vocab_size,
         "num_mel_bins": spec.mel_bins or 80,
+    }
+
+
+def _segformer(spec: ModelSpec) -> dict[str, Any]:
+    is_small = spec.name.endswith("b0")
+    widths = [32, 64, 160, 256] if is_small else [64, 128, 320, 512]
+    return {
+        "model_type": "segformer",
+        "hidden_sizes": widths,
+        "depths": [2, 2, 2, 2] if is_small else [3, 6, 40, 3],
+        "decoder_hidden_size": 256 if is_small else 768,
+        "num_labels": 150,
     }
 
 

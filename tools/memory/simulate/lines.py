@@ -193,6 +193,10 @@ _KINDS = {
 }
 
 
+_SQUARE_BASIS = ("1", "b", "b*px2", "b*px2*px2")
+_SQUARE_SAMPLES = tuple(
+    (batch, {"image_px": px}) for batch, px in ((2, 512), (3, 512), (2, 768), (2, 1024))
+)
 _TEXT_BASIS = (
     "1", "b", "b*seq_len", "b*target_len", "b*seq_len*seq_len", "b*target_len*target_len",
     "b*seq_len*target_len",
@@ -214,12 +218,14 @@ def _plan(model: str) -> tuple[str, tuple[str, ...], tuple[str, ...], Any]:
         return "timm", _IMAGE_MODES, ("1", "b*px2"), samples
     if model.startswith("ultralytics/"):
         return "yolo", _YOLO_MODES, ("1", "b*px2"), ((2, {"image_px": 640}), (4, {"image_px": 640}))
+    if model.startswith("nvidia/segformer"):
+        return "segformer", _YOLO_MODES, _SQUARE_BASIS, _SQUARE_SAMPLES
     if model in _KINDS:
-        samples = ((2, {"image_px": 512}), (3, {"image_px": 512}), (2, {"image_px": 1024}))
+        samples = ((2, {"image_px": 512}), (2, {"image_px": 1024}))
         modes = {"vae": _VAE_MODES, "flux": _DENOISER_MODES[:2] + _DENOISER_MODES[-2:]}.get(
             _KINDS[model], _DENOISER_MODES
         )
-        return _KINDS[model], modes, ("1", "b", "b*px2"), samples
+        return _KINDS[model], modes, ("1", "b*px2"), samples
     if "whisper" in model:
         samples = ((2, {"seq_len": 64}), (3, {"seq_len": 64}), (2, {"seq_len": 192}))
         return "whisper", _SPEECH_MODES, ("1", "b", "b*seq_len"), samples

@@ -12,7 +12,7 @@ from tools.errors import BadQuantityError, UnsupportedError
 
 KINDS = (
     "decoder", "bert", "mlm", "embed", "timm", "sd15", "sdxl", "sd3", "flux", "whisper", "t5",
-    "wav2vec2", "vae", "yolo", "custom",
+    "wav2vec2", "vae", "yolo", "segformer", "custom",
 )  # fmt: skip
 _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "kind": KINDS,
@@ -25,6 +25,10 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "attention": ("sdpa", "eager", None),
     "logits": ("last", "all"),
 }
+_KIND_OF_TYPE = {
+    "bert": "bert", "roberta": "bert", "xlm-roberta": "bert", "t5": "t5", "mt5": "t5",
+    "whisper": "whisper", "wav2vec2": "wav2vec2", "segformer": "segformer",
+}  # fmt: skip
 _POSITIVE = ("batch", "seq_len", "image_px", "audio_samples", "target_len", "lora_rank")
 
 
@@ -118,7 +122,7 @@ def request_from_case(row: Mapping[str, Any], config: Mapping[str, Any]) -> Simu
     if is_decoder_inference and precision is None:
         precision = {"fp32": "fp32"}.get(str(row.get("weight_format")), "pure-bf16")
     given: dict[str, Any] = {
-        "kind": row.get("kind") or "decoder",
+        "kind": row.get("kind") or _KIND_OF_TYPE.get(str(config.get("model_type")), "decoder"),
         "task": row.get("task") or "train",
         "method": row.get("method"),
         "precision": precision,

@@ -13,7 +13,7 @@ _HOMES = {
     "decoder": "decoder", "bert": "encoder", "mlm": "encoder", "embed": "encoder",
     "t5": "seq2seq", "whisper": "speech", "wav2vec2": "speech", "timm": "images",
     "sd15": "denoiser", "sdxl": "denoiser", "sd3": "denoiser", "flux": "denoiser",
-    "vae": "denoiser", "custom": "custom",
+    "vae": "denoiser", "yolo": "yolo", "segformer": "segmenter", "custom": "custom",
 }  # fmt: skip
 
 

@@ -1,0 +1,110 @@
+"""From a workload to the simulated step that stands for it. No torch here."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from tools.errors import UnsupportedError
+from tools.memory.simulate.configs import hf_config
+from tools.memory.simulate.request import SimulationRequest
+from tools.memory.simulate.runner import Limits, Progress, Simulation, simulate
+from tools.memory.workload import TrainingWorkload, Workload
+from tools.models import ModelSpec
+
+_BY_OBJECTIVE = {"mlm": "mlm", "contrastive": "embed"}
+_DENOISERS = (("stable-diffusion-xl", "sdxl"), ("stable-diffusion-3", "sd3"), ("FLUX.1", "flux"),
+              ("(unet)", "sd15"))  # fmt: skip
+_OPTIMIZERS = {"adam": "adamw", "sgd-momentum": "sgd-momentum"}
+_SAME = (
+    "precision", "lora_rank", "lora_targets", "seq_len", "gradient_checkpointing", "attention",
+    "optimizer_impl", "double_quant", "kbit_prepared", "lora_dropout", "padding_mask",
+    "logits_held_through_backward", "gradients_kept_across_steps", "image_px", "audio_samples",
+    "target_len", "autocast",
+)  # fmt: skip
+
+
+def kind_of(spec: ModelSpec, objective: str | None = None) -> str:
+    """Which kind of step a model runs.
+
+    Raises:
+        UnsupportedError: If no kind simulates it.
+    """
+    if spec.formula == "bert":
+        fallback = "embed" if spec.kind == "embedding" else "bert"
+        return _BY_OBJECTIVE.get(str(objective), fallback)
+    if spec.kind in ("decoder-lm", "moe-lm", "embedding", "reranker"):
+        return "decoder"
+    if spec.formula == "t5":
+        return "t5"
+    if spec.kind == "speech":
+        return "whisper" if "whisper" in spec.name else "wav2vec2"
+    for prefix, kind in (("timm/", "timm"), ("ultralytics/", "yolo"), ("nvidia/seg", "segformer")):
+        if spec.name.startswith(prefix):
+            return kind
+    for part, kind in _DENOISERS:
+        if part in spec.name:
+            return kind
+    raise UnsupportedError(
+        f"simulating {spec.name}",
+        reason=f"models of kind {spec.kind} are not simulated",
+        instead="Use the closed form, or --custom module:function on your own machine.",
+    )
+
+
+def request_of(workload: Workload) -> SimulationRequest:
+    """The step that a workload stands for, with what was not said as the estimate assumes it.
+
+    Raises:
+        UnsupportedError: If the model or the method is not simulated.
+    """
+    from tools.memory.estimator import estimate
+
+    spec = workload.model
+    filled = {**dict(estimate(workload).assumed), **_said(workload)}
+    is_training = isinstance(workload, TrainingWorkload)
+    kind = kind_of(spec, str(filled.get("objective")))
+    fields = {name: filled[name] for name in _SAME if filled.get(name) is not None}
+    if fields.get("attention") == "flash":
+        fields["attention"] = "sdpa"
+    if fields.get("gradient_checkpointing") == "selective":
+        raise UnsupportedError("selective checkpointing", reason="it is not simulated")
+    if is_training:
+        optimizer = str(filled.get("optimizer", "adamw"))
+        fields |= {
+            "method": filled.get("method", "full"),
+            "optimizer": _OPTIMIZERS.get(optimizer, optimizer),
+            "batch": filled.get("micro_batch_size", 1),
+        }
+    else:
+        fields |= {
+            "task": "infer", "method": None, "optimizer": None,
+            "precision": "fp32" if filled.get("weight_format") == "fp32" else "pure-bf16",
+            "batch": filled.get("batch") or filled.get("concurrency") or 1,
+            "seq_len": filled.get("prompt_len") or filled.get("context_len") or 1024,
+        }  # fmt: skip
+    if fields.get("precision") == "fp8":
+        raise UnsupportedError("fp8 training", reason="it is not simulated")
+    if kind not in ("decoder", "bert", "mlm", "embed"):
+        fields.pop("attention", None)
+        if filled.get("method") == "lora" and kind in ("sd15", "sdxl", "sd3", "flux"):
+            fields |= {"precision": "pure-bf16", "autocast": True,
+                       "lora_targets": ("to_q", "to_k", "to_v", "to_out.0")}  # fmt: skip
+    return SimulationRequest(model=spec.name, kind=kind, config=hf_config(spec), **fields)
+
+
+def _said(workload: Workload) -> dict[str, Any]:
+    values = {f.name: getattr(workload, f.name) for f in dataclasses.fields(workload)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def simulate_workload(
+    workload: Workload, *, limits: Limits | None = None, progress: Progress | None = None
+) -> Simulation:
+    """Peak of one real step of a workload on one card.
+
+    Raises:
+        MissingExtraError: If torch, transformers or peft is not installed.
+        UnsupportedError: If it is not simulated, fails, or reaches a limit.
+    """
+    return simulate(request_of(workload), limits=limits, progress=progress)
