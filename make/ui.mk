@@ -14,3 +14,6 @@ test-browser: setup-dev $(BROWSER)/.ready  ## the page in chromium: zh and en, l
 
 accuracy-page: setup  ## the accuracy tab's data from docs/accuracy.md (after make accuracy)
 	@$(BIN)/python -m ui.accuracy docs/accuracy.md
+
+load: setup  ## 64 conversations on loopback for a minute; writes build/load.json
+	@$(BIN)/python -m ui.loadtest

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from agent import Settings
+    from ui.bot.inbox import Inbox
 
 log = logging.getLogger("xuanka.service")
 _THREADS = 100
@@ -48,6 +49,7 @@ class Service:
         self.config = config
         self.advisor = advisor
         self.metrics = Metrics()
+        self.inbox: Inbox | None = None
         self.is_draining = False
         self.is_warming = False
         self.contexts: list[Callable[[], AbstractAsyncContextManager[Any]]] = []
@@ -73,6 +75,8 @@ class Service:
         finally:
             self.is_draining = True
             await anyio.to_thread.run_sync(self.desk.close)
+            if self.inbox is not None:
+                await anyio.to_thread.run_sync(self.inbox.close)
 
     def _warm_up(self) -> None:
         """Does the advisor's slow first-time work beside the start."""
@@ -141,6 +145,7 @@ def create_app(
         allow_headers=["Authorization", "Content-Type"],
     )
     _add_errors(app)
+    _add_bots(app, service)
     _add_operation(app, service)
     app.include_router(build_api(service.desk, tools))
     app.include_router(build_openai_api(service.desk))
@@ -203,6 +208,25 @@ def _add_mcp(app: FastAPI, service: Service) -> None:
         return
     app.router.routes.extend(mcp.routes)
     service.contexts.append(lambda: mcp.router.lifespan_context(mcp))
+
+
+def _add_bots(app: FastAPI, service: Service) -> None:
+    """Slack, Feishu and DingTalk, each where its secrets are set."""
+    config = service.config
+    names = ("slack_signing_secret", "feishu_app_secret", "dingtalk_app_secret")
+    if not any(config.secret(name) for name in names):
+        return
+    from ui.bot.dingtalk import build_dingtalk
+    from ui.bot.feishu import build_feishu
+    from ui.bot.inbox import Inbox
+    from ui.bot.slack import build_slack
+
+    inbox = service.inbox = Inbox(config.state_dir / "inbox.sqlite")
+    for face, build in (("slack", build_slack), ("feishu", build_feishu),
+                        ("dingtalk", build_dingtalk)):  # fmt: skip
+        router = build(config, Measured(service.advisor, service.metrics, face=face), inbox)
+        if router is not None:
+            app.include_router(router)
 
 
 def _add_page(app: FastAPI, service: Service) -> None:

@@ -53,7 +53,7 @@ class Server:
         self._thread.join(10)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Debian's chromium, or a skip that says what is missing."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright: make test-browser")
