@@ -50,6 +50,11 @@ def build_parser() -> argparse.ArgumentParser:
     bench = sub.add_parser("bench", help="times on this machine")
     bench.add_argument("--out", type=Path, default=Path("build/bench.json"))
     bench.set_defaults(call=commands.bench)
+    mutants = sub.add_parser("mutants", help="seeded faults; exit 1 when one is not caught")
+    mutants.add_argument("--filter", default="", help="only faults whose id contains this text")
+    mutants.add_argument("--workers", type=int, default=2)
+    mutants.add_argument("--write", type=Path, metavar="PAGE", help="write docs/mutants.md")
+    mutants.set_defaults(call=commands.mutants)
     return parser
 
 

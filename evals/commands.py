@@ -217,6 +217,32 @@ def bench(args: argparse.Namespace) -> int:
     return 0
 
 
+def mutants(args: argparse.Namespace) -> int:
+    """Judges the seeded faults; exit 1 when one survives."""
+    from evals import mutants as faults
+    from evals.mutations import mutants as all_mutants
+
+    chosen = [m for m in all_mutants() if args.filter in m.id]
+    if not chosen:
+        raise UserInputError(f"No seeded fault matches --filter {args.filter!r}.")
+    found = []
+    for verdict in faults.judge(chosen, workers=args.workers):
+        found.append(verdict)
+        mark = "caught  " if verdict.caught_by else "SURVIVED"
+        said = "; ".join(verdict.caught_by[:2])
+        more = len(verdict.caught_by) - 2
+        _console.print(
+            f"{mark} {verdict.mutant.id}: {said}" + (f" (+{more})" if more > 0 else ""),
+            markup=False,
+            highlight=False,
+        )
+    survived = [v.mutant.id for v in found if not v.caught_by]
+    _console.print(f"{len(found) - len(survived)} of {len(found)} caught", highlight=False)
+    if args.write is not None and not args.filter:
+        faults.write(args.write, found)
+    return 1 if survived else 0
+
+
 def _junit(suites: Sequence[SuiteRun]) -> str:
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
     for suite in suites:

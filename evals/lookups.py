@@ -6,13 +6,14 @@ from typing import Any
 
 from evals.sample import Row
 from tools.errors import UserInputError
+from tools.units import bytes_from_mib
 
 _INSTANCE = (
     "provider", "category", "gpu_name", "gpu_count", "vcpu_count", "memory_gib", "network_gbps",
     "card_memory_gb", "nvlink", "rdma",
 )  # fmt: skip
 _GPU = (
-    "name", "memory_label_gb", "memory_usable_mib", "mem_bandwidth_gbs", "bf16_dense", "nvlink",
+    "name", "memory_label_gb", "memory_smi_mib", "mem_bandwidth_gbs", "bf16_dense", "nvlink",
     "bf16_supported", "fp8_supported", "flash_attention2_supported", "compute_capability", "mig",
 )  # fmt: skip
 _MODEL = (
@@ -60,7 +61,9 @@ def _gpu(name: str) -> dict[str, Any]:
     from tools.gpus import find_gpu
 
     spec = find_gpu(name).spec
-    return {field: getattr(spec, field) for field in _GPU}
+    usable, total = spec.usable_bytes, spec.memory_smi_mib
+    below = None if usable is None or total is None else usable < bytes_from_mib(total)
+    return {**{field: getattr(spec, field) for field in _GPU}, "usable_below_smi": below}
 
 
 def _model(name: str) -> dict[str, Any]:

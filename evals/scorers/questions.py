@@ -22,6 +22,13 @@ CORE_SLOTS = frozenset(
 )
 MAY_BE_INFERRED = frozenset("params_b task gpu_count gpu_mem_gb precision method".split())
 
+_NAMED_SOURCE = re.compile(r"\[((?:guide|vendor|paper|hf|data|rule|doc|user):[^\]\s]+)\]")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_NO_WORDS = re.compile(r"`[^`]*`|\[[a-z]+:[^\]\s]*\]|[\s\d|*_.,:;()\-]")
+_LEAST_HAN, _MOST_HAN = 0.12, 0.05
+"""Share of Han characters in a Chinese and in an English text: names of models, cards and types
+are Latin in both, and a Chinese note may be quoted in neither."""
+
 JsonAnswer = Mapping[str, Any]
 SameName = Callable[[str, str, str], bool]
 """(slot, written, given) -> both name the same row of a registry."""
@@ -46,10 +53,23 @@ def judge(row: Row, answers: Sequence[JsonAnswer | None], same_name: SameName) -
             continue
         scores += _judge_turn(row, truth, answer, where)
         best += answer.get("verdict") == truth["verdict_accept"][0]
+    scores += _judge_time(row, answers)
     if answers and answers[0]:
         scores += _judge_behaviour(row, answers[0])
         scores += _slot_scores(row, answers[0], same_name)
     scores.append(Score("best_verdict", best / len(truths)))
+    return scores
+
+
+def _judge_time(row: Row, answers: Sequence[JsonAnswer | None]) -> list[Score]:
+    """The slowest turn in milliseconds; a failure only where the row sets a limit."""
+    times = [float(a["elapsed_ms"]) for a in answers if a and a.get("elapsed_ms")]
+    if not times:
+        return []
+    scores = [Score("elapsed_ms", max(times))]
+    limit = row.get("within_ms")
+    if limit is not None:
+        scores.append(Score("in_time", max(times) <= limit, f"{max(times):.0f} of {limit} ms"))
     return scores
 
 
@@ -72,7 +92,29 @@ def _judge_turn(row: Row, truth: Row, answer: JsonAnswer, where: str) -> list[Sc
         Score("mentions", not missing, f"{where}misses {missing}"),
         Score("claims", not claimed, f"{where}claims {claimed}"),
         Score("no_orphan_numbers", not orphans, f"{where}without origin: {orphans}"),
+        judge_text_language(row["lang"], text, where),
+        judge_citations(row, answer, where),
     ]
+
+
+def judge_text_language(language: str, text: str, where: str = "") -> Score:
+    """The text itself is in the language, whatever the field says; names and units are in none."""
+    letters = _NO_WORDS.sub("", text)
+    share = len(_HAN.findall(letters)) / max(len(letters), 1)
+    holds = not text or (share >= _LEAST_HAN if language == "zh" else share <= _MOST_HAN)
+    return Score("text_language", holds, f"{where}{share:.0%} Han characters")
+
+
+def judge_citations(row: Row, answer: JsonAnswer, where: str = "") -> Score:
+    """Each source named in the text is among the citations; `must_cite` asks for one at least."""
+    listed = {str(c["id"]) for c in answer.get("citations") or []}
+    named = set(_NAMED_SOURCE.findall(str(answer.get("text") or "")))
+    unknown = sorted(named - listed)
+    if unknown:
+        return Score("citations", False, f"{where}names {unknown}, which it does not list")
+    if row.get("must_cite") and not where and not listed:
+        return Score("citations", False, "cites nothing")
+    return Score("citations", True)
 
 
 def judge_memory(truth: Row, answer: JsonAnswer, where: str = "") -> Score:
@@ -120,6 +162,10 @@ def _judge_behaviour(row: Row, answer: JsonAnswer) -> list[Score]:
         scores.append(Score("validates", intent in accepted and not built, f"intent {intent}"))
     if "refuse_or_redirect" in wanted:
         scores.append(Score("declines", intent == "out_of_scope", f"intent {intent}"))
+    called = {c["name"] for c in answer.get("tool_calls") or [] if c.get("ok")}
+    missing = sorted(set(row.get("must_call") or []) - called)
+    if row.get("must_call"):
+        scores.append(Score("tools", not missing, f"did not call {missing}"))
     return scores
 
 
