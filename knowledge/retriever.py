@@ -172,17 +172,17 @@ def _documents_for(documents: Snapshot, evidence: Evidence, k: int) -> list[Pass
 def merged(guidance: list[Passage], own: list[Passage], k: int) -> list[Passage]:
     """Guidance and a reader's own passages in one list of k.
 
-    Checked guidance keeps its places: a reader's own documents stand in at most one of the first
-    three places, there only when they are more relevant than any guidance, and in at most half
-    of the list; all of it is theirs where there is no guidance.
+    Checked guidance keeps its places: the first is its own; a reader's documents stand in at most
+    one of the first three, there only when more relevant than any guidance, and in at most half
+    of the list. All of it is theirs where there is no guidance.
     """
     if not guidance:
         return own[:k]
     own = own[: max(1, k // 2)]
     lead = own[:1] if own and own[0].score > guidance[0].score else []
     rest = own[len(lead) :]
-    first = [*lead, *guidance][: max(1, min(3, k))]
-    after = guidance[len(first) - len(lead) :]
+    first = [guidance[0], *lead, *guidance[1:]][: max(1, min(3, k))]
+    after = guidance[sum(p.trust == "checked" for p in first) :]
     later = sorted([*rest, *after], key=lambda p: -p.score)
     return [*first, *later][:k]
 
