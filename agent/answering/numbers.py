@@ -72,7 +72,7 @@ def count(value: float, language: Language) -> str:
 def duration(hours: float, language: Language) -> str:
     """A span of time in the unit people would use.
 
-    >>> duration(0.5, "zh"), duration(3.25, "en"), duration(100, "en")
+    >>> duration(0.5, "zh"), duration(3.3, "en"), duration(100, "en")
     ('30 分钟', '3.3 hours', '100 hours (4.2 days)')
     """
     if hours < 1 / 60:

@@ -14,6 +14,7 @@ _FULL_WIDTH = {",": "，", ";": "；", ":": "：", "?": "？", "!": "！"}
 _HAN = "\u4e00-\u9fff」』》】）*”"
 _AFTER = re.compile(rf"(?<=[{_HAN}}}%])[,;:?!](?!\S*://)(?!//)")
 _BEFORE = re.compile(r"(?<=[A-Za-z0-9)])[,;:?!](?=[\u4e00-\u9fff{「《])")
+_GAP = re.compile(r"(?<=[\u4e00-\u9fff，。；：）]) +(?=[\u4e00-\u9fff（])")
 _PARENTHESES = re.compile(r"\(([^()]*[\u4e00-\u9fff{][^()]*)\)")
 
 
@@ -35,6 +36,15 @@ def full_width(text: str) -> str:
     text = _PARENTHESES.sub("（\\1）", text)
     text = _AFTER.sub(lambda found: _FULL_WIDTH[found[0]], text)
     return _BEFORE.sub(lambda found: _FULL_WIDTH[found[0]], text)
+
+
+def tidy(text: str) -> str:
+    """Chinese running text with full-width punctuation and no space between two Han characters.
+
+    >>> tidy("约 27 分钟 存一次,够了")
+    '约 27 分钟存一次，够了'
+    """
+    return _GAP.sub("", full_width(text))
 
 
 def phrase(key: str, language: Language, /, **values: object) -> str:
