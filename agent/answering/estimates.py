@@ -87,7 +87,11 @@ def what(draft: Draft, report: MemoryReport) -> str:
     """What is run, in a few words."""
     model = short_model(report)
     if report.task == "train":
-        return draft.phrase("memory.train_what", model=model, method=report_method(draft, report))
+        method = report_method(draft, report)
+        base = draft.request.slots.quantization
+        if base is not None and report.method == "lora":
+            method = f"{method} ({base})"
+        return draft.phrase("memory.train_what", model=model, method=method)
     held = {a.name: a.value for a in report.assumptions}
     slots = draft.request.slots
     context = slots.seq_len or held.get("context_len")

@@ -314,7 +314,7 @@ def _leanest(
     told.say_verdict(draft, report)
     draft.say("fit.leanest", need=gib(least.process_bytes), outcome=told.outcome(draft, least),
               seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
-    if slots.seq_len is not None:
+    if slots.seq_len is not None or not is_language_model(slots.model):
         return Found("does_not_fit", told.memory_range(report), report)
     return Found("tight", told.memory_range(least), least)
 
