@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from threading import Lock
@@ -67,6 +69,23 @@ def an_offer(instance_type: str, price: str | None = None, **changes: Any) -> di
         "priced_on": None if price is None else "2026-05-01",
         "billing": "on_demand",
     } | changes
+
+
+def an_app(advisor: FakeAdvisor) -> Any:
+    """The whole application with its page.
+
+    The page's library leaves event loops unclosed while it builds; they are collected here, where
+    that warning is silenced.
+    """
+    from agent import Settings
+    from ui.config import ServiceSettings
+    from ui.service import create_app
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        app = create_app(Settings(own_machine=True), config=ServiceSettings(), advisor=advisor)
+        gc.collect()
+    return app
 
 
 class FakeAdvisor:

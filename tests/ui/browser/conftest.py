@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.helpers import ROOT
-from tests.ui.fakes import FakeAdvisor
+from tests.ui.fakes import FakeAdvisor, an_app
 
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 AXE = ROOT / "build" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
@@ -33,11 +33,7 @@ class Server:
     def start(self) -> None:
         import uvicorn
 
-        from agent import Settings
-        from ui.config import ServiceSettings
-        from ui.service import create_app
-
-        app = create_app(Settings(own_machine=True), config=ServiceSettings(), advisor=self.advisor)
+        app = an_app(self.advisor)
         config = uvicorn.Config(app, port=self.port, log_level="error",
                                 timeout_graceful_shutdown=1)  # fmt: skip
         self._server = uvicorn.Server(config)
