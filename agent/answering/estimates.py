@@ -10,7 +10,7 @@ from agent.answering.draft import BODY, DETAIL, EXTRA, HEAD, Draft
 from agent.answering.numbers import count, gib, gib_range
 from agent.answering.phrases import sentences
 from agent.request import Slots
-from agent.toolbox.memory import MemoryReport
+from agent.toolbox.memory import ChangeOut, MemoryReport
 from agent.toolbox.registries import GpuReport
 from tools.units import MIB, format_significant
 
@@ -99,9 +99,64 @@ def what(draft: Draft, report: MemoryReport) -> str:
     form = (
         report.weight_format or slots.quantization or slots.precision or held.get("weight_format")
     )
+    form = format_name(str(form)) if form else form
     if context is None or batch is None:
         return draft.phrase("memory.infer_what_short", model=model, format=form)
     return draft.phrase("memory.infer_what", model=model, format=form, context=context, batch=batch)
+
+
+_FORMATS = {
+    "fp8-block": "FP8", "mxfp4": "MXFP4", "int4-experts": "INT4 experts",
+    "fp4-experts": "FP4 experts + FP8",
+}  # fmt: skip
+
+
+def format_name(form: str) -> str:
+    """A weight format of the calculator as people write it.
+
+    >>> format_name("fp8-block"), format_name("awq")
+    ('FP8', 'awq')
+    """
+    return _FORMATS.get(form, form)
+
+
+def say_native_format(
+    draft: Draft, report: MemoryReport, wide: MemoryReport | None, card: GpuReport | None
+) -> bool:
+    """That the weights count as they are published, and what 16 bit would take instead.
+
+    Returns:
+        Whether there was such a thing to say.
+    """
+    given = next((a for a in report.assumptions if a.name == "weight_format"), None)
+    if given is None or given.value == "bf16" or str(given.value).startswith("gguf"):
+        return False
+    form = str(given.value)
+    draft.say("memory.native", format=format_name(form), weights=gib(report.weights_bytes))
+    if wide is not None:
+        key = "memory.native_wide" if wide.verdict else "memory.native_wide_plain"
+        draft.say(key, need=gib(wide.process_bytes), weights=gib(wide.weights_bytes),
+                  outcome=outcome(draft, wide) if wide.verdict else "")  # fmt: skip
+    if card is not None and card.compute_capability is not None:
+        _say_arithmetic(draft, card, card.compute_capability, form)
+    return True
+
+
+def _say_arithmetic(draft: Draft, card: GpuReport, capability: float, form: str) -> None:
+    """How a card without units for a format computes with it."""
+    is_eight = form == "fp8-block"
+    if is_eight and card.fp8_supported is False:
+        is_ampere = capability >= _WEIGHT_ONLY_FROM
+        key = "memory.native_weight_only" if is_ampere else "memory.native_impossible"
+        draft.say(key, gpu=card.name, format=format_name(form))
+    elif not is_eight and capability < _FP4_FROM:
+        draft.say("memory.native_four", gpu=card.name, format=format_name(form))
+
+
+_WEIGHT_ONLY_FROM = 8.0
+"""Compute capability from which servers run FP8 weights with 16-bit arithmetic (FP8 Marlin)."""
+_FP4_FROM = 10.0
+"""Compute capability from which tensor cores compute in FP4 (Blackwell)."""
 
 
 def say_verdict(draft: Draft, report: MemoryReport) -> None:
@@ -143,8 +198,11 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
 
 
 def is_borderline(report: MemoryReport) -> bool:
-    """True when a need is above the card by less than an estimate can tell."""
+    """True when a need is above the card by little, and length or batch could make up for it."""
     if report.verdict != "does_not_fit" or report.usable_bytes is None:
+        return False
+    movable = report.part(*_PARTS["kv"], *_PARTS["activations"])
+    if report.process_bytes - movable > report.usable_bytes:
         return False
     return report.process_bytes <= _BORDERLINE * report.usable_bytes
 
@@ -274,7 +332,10 @@ def say_changes(draft: Draft, report: MemoryReport, *, limit: int = 4) -> None:
     """What would bring the need down, each with its new figure."""
     told = []
     told_apart = _TOLD_AS_WAYS if report.task == "train" else ("gpu_count",)
-    changes = [c for c in report.changes if c.name.partition("=")[0] not in told_apart]
+    changes = [
+        c for c in report.changes
+        if c.name.partition("=")[0] not in told_apart and not _is_idle(c, report)
+    ]  # fmt: skip
     fitting = [c for c in changes if c.fits]
     for change in (fitting or changes)[:limit]:
         key = "memory.change_fits" if change.fits else "memory.change_short"
@@ -283,6 +344,16 @@ def say_changes(draft: Draft, report: MemoryReport, *, limit: int = 4) -> None:
         told.append(draft.phrase(key, name=change_name(draft, change.name),
                                  after=gib(change.after_bytes)))  # fmt: skip
     draft.bullets(told, title=draft.phrase("memory.changes_title"), importance=BODY)
+
+
+_IDLE = 0.02
+"""Share of the need below which another weight format is no change."""
+
+
+def _is_idle(change: ChangeOut, report: MemoryReport) -> bool:
+    """A weight format that saves nothing: the weights have it already."""
+    is_format = change.name.startswith("weight_format=")
+    return is_format and change.saving_bytes < _IDLE * report.process_bytes
 
 
 def _record_change_values(draft: Draft, name: str) -> None:
@@ -320,6 +391,8 @@ def say_assumptions(draft: Draft, *reports: MemoryReport) -> None:
 def _assumed_value(assumption: AssumptionOut) -> str:
     if isinstance(assumption.value, bool):
         return str(assumption.value).lower()
+    if assumption.name == "weight_format":
+        return format_name(str(assumption.value))
     return str(assumption.value)
 
 

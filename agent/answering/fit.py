@@ -118,7 +118,8 @@ def quoted_hint(draft: Draft, result: ToolResult) -> str:
             allowed=fields.get("allowed"),
         )
     if kind == "UnsupportedError":
-        return draft.phrase("fit.unsupported", reason=fields.get("reason") or result.hint)
+        return draft.phrase("fit.unsupported", what=quoted(str(fields.get("what"))),
+                            reason=fields.get("reason") or result.hint)  # fmt: skip
     return result.hint or ""
 
 
@@ -409,7 +410,7 @@ def serving(draft: Draft) -> Steps:
     slots = draft.request.slots
     said = slots.quantization or slots.precision
     formats: list[str | None] = [said]
-    formats += [f for f in SERVED if f not in (said, None) and not (said is None and f == "bf16")]
+    formats += [f for f in SERVED if f != said]
     calls = [
         Call(
             "estimate_memory",
@@ -424,7 +425,9 @@ def serving(draft: Draft) -> Steps:
     chosen = results[0].report
     if not isinstance(chosen, MemoryReport):
         return failed(draft, results[0])
-    others = [r.report for r in results[1:] if isinstance(r.report, MemoryReport)]
+    others = _worth_telling(
+        chosen, [r.report for r in results[1:] if isinstance(r.report, MemoryReport)]
+    )
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
     if chosen.verdict == "does_not_fit" and slots.seq_len is None:
         chosen = yield from _short_context(draft, chosen, formats[0])
@@ -438,6 +441,18 @@ def serving(draft: Draft) -> Steps:
     yield from _rent(draft, chosen, verdict)
     draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
     return Found(verdict, told.memory_range(chosen), chosen)
+
+
+def _worth_telling(chosen: MemoryReport, others: list[MemoryReport]) -> list[MemoryReport]:
+    """Formats that are another size; none between 16 bit and weights published in 4 bit."""
+    apart = [o for o in others if abs(o.weights_bytes / max(chosen.weights_bytes, 1) - 1) > _SAME]
+    is_narrow = chosen.weight_format in _PUBLISHED_IN_FOUR
+    return [o for o in apart if not is_narrow or o.weight_format == "bf16"]
+
+
+_SAME = 0.1
+"""Two formats whose weights differ by less are one size."""
+_PUBLISHED_IN_FOUR = ("mxfp4", "int4-experts", "fp4-experts")
 
 
 def _short_context(
@@ -501,6 +516,8 @@ def _say_serving_details(
     slots = draft.request.slots
     told.say_card(draft, chosen, card)
     say_variants(draft, chosen, card)
+    wide = next((o for o in others if o.weight_format == "bf16"), None)
+    is_native = told.say_native_format(draft, chosen, wide, card)
     told.say_why(draft, chosen)
     if chosen.gpu_count > 1:
         draft.say(
@@ -512,12 +529,12 @@ def _say_serving_details(
     items = [
         draft.phrase(
             "memory.alternative" if other.verdict else "memory.alternative_plain",
-            format=other.weight_format,
+            format=told.format_name(str(other.weight_format)),
             need=gib(other.process_bytes),
             outcome=told.outcome(draft, other) if other.verdict else "",
         )
-        for other in others
-    ]
+        for other in others if not (is_native and other is wide)
+    ]  # fmt: skip
     if items:
         draft.say("memory.alternatives", items=told.joined(draft, items))
     if slots.framework in ("vllm", "vllm-ascend", "sglang"):
