@@ -110,16 +110,24 @@ def _host_bandwidth(
     return 6.0
 
 
+_HALF_BITS = 16
+
+
 def _usual_format(job: ServingJob, engine: str) -> tuple[str, str]:
-    """(format, why) where the setup states none: the name's, the program's, or 16 bit."""
+    """(format, why) where the setup states none: the name's, the program's, or as published."""
+    published = None
     if job.model:
         from tools.models import try_find_model
 
         match = try_find_model(job.model)
         if match is not None and match.quantization:
             return match.quantization, "the name of the model says so"
+        published = match.spec.dtype if match is not None else None
     if engine == "llama.cpp":
         return "q4_k_m", "the usual file of llama.cpp and ollama"
+    is_one_format = published is not None and "/" not in published
+    if is_one_format and weight_format(published).bits < _HALF_BITS:
+        return str(published), "weights as published"
     return "bf16", "weights as published"
 
 

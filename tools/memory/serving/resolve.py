@@ -22,6 +22,7 @@ _KV_BITS = {
 }  # fmt: skip
 _OLD_LOGITS = (4, 45)
 """transformers before this version kept fp32 logits of the whole prompt."""
+_HALF_BITS = 16
 LAYER_SPLIT = frozenset({"transformers", "llama.cpp", "ollama", "exllama", "autoawq"})
 """Engines that give each card whole layers and copy between them, without NCCL buffers."""
 
@@ -72,7 +73,7 @@ def resolve_inference(workload: InferenceWorkload) -> ServeRun:
     row = table("engines")[engine]
     weight_format = workload.weight_format
     if weight_format is None:
-        weight_format = str(row.get("weight_format", "bf16"))
+        weight_format = usual_format(workload.model, engine)
         assumed.append(("weight_format", weight_format))
     context, prompt, generated = _lengths(workload, row, assumed)
     batch = workload.batch or workload.concurrency
@@ -104,6 +105,21 @@ def resolve_inference(workload: InferenceWorkload) -> ServeRun:
         assumed=tuple(assumed),
         asked=workload,
     )
+
+
+def usual_format(spec: ModelSpec, engine: str) -> str:
+    """Weight format where none was said: the program's own, else as the model is published.
+
+    Weights published in 32 bit are served in 16, as servers load them; weights published in
+    fewer than 16 bits (FP8, MXFP4, 4-bit experts) stay as they are.
+    """
+    own = table("engines")[engine].get("weight_format")
+    if own is not None:
+        return str(own)
+    published = row_name("formats", spec.dtype) if spec.dtype else None
+    if published is None or float(table("formats")[published]["bits"]) >= _HALF_BITS:
+        return "bf16"
+    return published
 
 
 def _lengths(workload: InferenceWorkload, row: Row, assumed: list[Assumed]) -> tuple[int, int, int]:
