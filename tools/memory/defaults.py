@@ -33,7 +33,7 @@ _REASONS = {
     "parallelism": "one card, or plain data parallelism over several",
     "gpu_count": "one card",
     "engine": "vLLM is the commonest server",
-    "weight_format": "16-bit weights, as published",
+    "weight_format": "weights as published, at most 16 bit",
     "batch": "one sequence at a time",
     "context_len": "a common context",
     "kv_dtype": "the cache follows the weights' 16-bit dtype",
@@ -43,6 +43,11 @@ _REASONS = {
     "max_num_batched_tokens": "default of the engine",
     "max_num_seqs": "default of the engine",
     "completion_len": "default of the trainer",
+    "image_px": "the usual size of the model",
+    "frames": "the usual length of the model",
+    "audio_samples": "ten seconds at 16 kHz",
+    "target_len": "a common target length",
+    "beams": "default of the engine",
     "reference_model": "full training keeps a frozen copy; with adapters it is the base model",
 }
 _UNITS = {
@@ -50,6 +55,8 @@ _UNITS = {
     "context_len": "token",
     "prompt_len": "token",
     "completion_len": "token",
+    "target_len": "token",
+    "image_px": "pixel",
 }
 
 

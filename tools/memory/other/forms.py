@@ -53,12 +53,16 @@ class Form(NamedTuple):
     """Factor on everything but gradients: a relative's size, another precision's width."""
     origin: str
     """Models, sizes and library versions that the coefficients were derived from."""
+    vocab: int = 0
+    """Entries of the vocabulary beyond the model's that was simulated."""
 
     def moments(self, batch: int, sizes: Sizes) -> tuple[Moment, ...]:
         """Every moment that can be the highest, at this batch and size."""
         factors = [_factor(name, batch, sizes) for name in self.basis]
+        scored = sizes.get("target_len") or sizes.get("seq_len") or 0.0
+        logits = _LOGIT_BYTES * self.vocab * batch * scored
         return tuple(
-            Moment(line[0], self.scale * sum(map(float.__mul__, factors, line[1:])))
+            Moment(line[0], logits + self.scale * sum(map(float.__mul__, factors, line[1:])))
             for line in self.lines
         )
 
@@ -90,6 +94,8 @@ class Relative(NamedTuple):
     name: str
     factor: float
     """On activations: 1 for the same architecture, else layers x width over the relative's."""
+    vocab: int = 0
+    """Entries of the vocabulary beyond the relative's: they cost logits."""
 
 
 def relative_of(spec: ModelSpec) -> Relative | None:
@@ -97,7 +103,7 @@ def relative_of(spec: ModelSpec) -> Relative | None:
     if spec.name in table("lines"):
         return Relative(spec.name, 1.0)
     row = table("relatives").get(spec.name)
-    if row is not None:
+    if row is not None and str(row["like"]) in table("lines"):
         return Relative(str(row["like"]), float(row.get("factor", 1.0)))
     return _by_width(spec)
 
@@ -106,13 +112,17 @@ def _by_width(spec: ModelSpec) -> Relative | None:
     """A row of the same kind of transformer, scaled by layers x width."""
     if not spec.hidden_size or not spec.num_hidden_layers:
         return None
-    base = table("relatives").get(f"kind:{spec.kind}")
+    rows = table("relatives")
+    base = rows.get(f"formula:{spec.formula}") or rows.get(f"kind:{spec.kind}")
     if base is None or str(base["like"]) not in table("lines"):
         return None
     work = spec.hidden_size * (spec.num_hidden_layers + (spec.num_decoder_layers or 0))
-    return Relative(str(base["like"]), work / float(base["layers_x_width"]))
+    extra = (spec.vocab_size or 0) - int(base["vocab"]) if "vocab" in base else 0
+    return Relative(str(base["like"]), work / float(base["layers_x_width"]), max(extra, 0))
 
 
+_LOGIT_BYTES = 12.0
+"""Alive per logit when the loss goes backward: logits, their fp32 copy and its gradient."""
 _STAND_INS: dict[str, tuple[tuple[str, float], ...]] = {
     "pure-bf16": (("fp32", 0.5), ("bf16-mixed", 0.9)),
     "pure-bf16/full": (("fp32/full", 0.5), ("bf16-mixed/full", 0.55), ("pure-bf16", 1.0)),
@@ -161,5 +171,6 @@ def _form(relative: Relative, mode: str, row: Mapping[str, Any], factor: float) 
         basis=tuple(row["basis"]),
         lines=tuple(tuple(map(float, line)) for line in row["lines"]),
         scale=relative.factor * factor,
+        vocab=relative.vocab,
         origin=f"simulated step of {relative.name}, {mode}, at {sizes} ({used})",
     )

@@ -11,8 +11,8 @@ from tools.memory.tables import find_row
 from tools.memory.workload import InferenceWorkload
 from tools.models import ModelSpec
 
-_WHISPER_TOKENS = 448
-"""Longest transcript of a 30 s window."""
+_WHISPER_TOKENS = 128
+"""Transcript of a 30 s window of speech (at most 448)."""
 _FASTER_WHISPER_BEAMS = 5
 _T5_DECODED = 128
 
@@ -46,9 +46,12 @@ def forward(workload: InferenceWorkload) -> Forward:
     width = 4 if bits >= 32 else 2
     batch, shape = batch_of(fill), shape_of(fill)
     form = form_of(workload.model, "infer:fp32" if width == 4 else "infer:pure-bf16")
+    sizes = shape.sizes
+    if fill.kind == "whisper" and workload.pipeline is not False:
+        sizes = {**sizes, "seq_len": 1.0}  # generation scores one token at a time
     rest = companions(workload.model) if workload.pipeline is not False else None
     passes = batch * (rest.guidance if rest is not None else 1)
-    work = max(m.activations for m in form.moments(passes, shape.sizes))
+    work = max(m.activations for m in form.moments(passes, sizes))
     weights = workload.model.params_total * bits / 8
     text, vae, moment, host = 0.0, 0.0, "forward", 0.0
     if rest is not None:

@@ -123,7 +123,8 @@ def _states(
         weights /= cards if sharding in _SHARDED_WEIGHTS else 1
     if optimizer.get("paged") or workload.cpu_offload:
         states, host = 0.0, states + (gradients if workload.cpu_offload else 0.0)
-    workspace = gradients if workload.optimizer_impl == "foreach" and per_param >= 4 else 0.0
+    impl = fill.get("optimizer_impl", "fused")
+    workspace = gradients if impl == "foreach" and per_param >= 4 else 0.0
     return _States(weights, adapters * 4, states, gradients, copies, workspace, host)
 
 

@@ -63,7 +63,10 @@ def _enable_checkpointing(model: nn.Module) -> None:
     elif hasattr(model, "enable_gradient_checkpointing"):  # diffusers
         model.enable_gradient_checkpointing()
     elif hasattr(model, "set_grad_checkpointing"):  # timm
-        model.set_grad_checkpointing(True)
+        try:
+            model.set_grad_checkpointing(True)
+        except AssertionError as error:
+            raise UnsupportedError("gradient checkpointing", reason=str(error)) from error
     else:
         raise UnsupportedError("gradient checkpointing", reason="this class does not offer it")
 

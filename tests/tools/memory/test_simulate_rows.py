@@ -1,0 +1,101 @@
+"""Simulated steps against reference rows: a fixed sample of every kind, and published runs."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from tests.helpers import SHARED, shared_file
+
+pytestmark = pytest.mark.torch
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("peft")
+
+from tools.errors import MissingExtraError  # noqa: E402
+from tools.memory.simulate import verify  # noqa: E402
+
+_PER_KIND = {"decoder": 14, "timm": 5, "bert": 3, "embed": 2, "mlm": 1, "t5": 2, "whisper": 2,
+             "wav2vec2": 2, "yolo": 4, "sd15": 3, "sdxl": 1, "sd3": 1}  # fmt: skip
+_LARGE = 20_000_000_000
+"""Parameters above which a row adds time and no case."""
+
+
+def _sample() -> list[dict[str, Any]]:
+    """The first rows of each kind by id, one for each method and precision in turn."""
+    if not (SHARED / "cases").exists():
+        return []
+    picked: list[dict[str, Any]] = []
+    by_kind: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for row in verify.read_rows(SHARED / "cases", published=False):
+        if row["params"] <= _LARGE:
+            way = f"{row.get('method')} {row.get('precision')} {row.get('gradient_checkpointing')}"
+            by_kind[row["kind"]][way].append(row)
+    for kind, count in _PER_KIND.items():
+        ways = [sorted(rows, key=lambda row: str(row["id"])) for rows in by_kind[kind].values()]
+        turns = [way[n] for n in range(count) for way in ways if n < len(way)]
+        picked += turns[:count]
+    return picked
+
+
+@pytest.mark.parametrize("row", _sample(), ids=lambda row: f"{row['kind']}-{row['id']}")
+def test_a_simulated_row_is_reproduced(row: dict[str, Any]) -> None:
+    try:
+        one = verify.check(row)
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    assert abs(one.percent) <= 2.0
+
+
+def test_published_runs_within_half_a_percent_mean_and_two_worst() -> None:
+    rows = verify.read_rows(shared_file("cases/memory_training.jsonl").parent, published=True)
+    assert rows
+    errors = [abs(verify.check(row).percent) for row in rows]
+    assert statistics.mean(errors) <= 0.5, json.dumps(errors)
+    assert max(errors) <= 2.0, json.dumps(errors)
+
+
+def test_yolo_layer_tables_give_the_published_parameter_counts() -> None:
+    import re
+
+    import torch
+
+    from tools.memory.simulate.kinds.yolo import Yolo
+    from tools.models import all_models
+
+    seen = 0
+    for spec in all_models():
+        found = re.search(r"yolo(v8|v5|11)([nsmlx])u?$", spec.name)
+        if found is None:
+            continue
+        with torch.device("meta"):
+            model = Yolo(found[1], found[2])
+        assert sum(p.numel() for p in model.parameters()) == spec.params_total
+        seen += 1
+    assert seen == 15
+
+
+def test_lines_reproduce_a_step_at_another_size() -> None:
+    from tools.memory.simulate.child import run
+    from tools.memory.simulate.configs import hf_config
+    from tools.memory.simulate.lines import derive, jobs
+    from tools.memory.simulate.request import SimulationRequest
+    from tools.models import get_model
+
+    name = "ultralytics/yolov8n"
+    (job,) = jobs(name, frozenset({"bf16-mixed"}))
+    found = derive(job)
+    assert found["basis"] == ("1", "b*px2")
+    batch, px = 5, 320
+    alive = max(grads + fixed + batch * px * px * unit for grads, fixed, unit in found["lines"])
+    request = SimulationRequest(
+        model=name, kind="yolo", config=hf_config(get_model(name)), precision="bf16-mixed",
+        optimizer="sgd-momentum", batch=batch, image_px=px,
+    )  # fmt: skip
+    peak = run(request)
+    states = peak["parts"]["params"] + peak["parts"]["opt"] + peak["parts"]["buffers"]
+    assert alive + states == pytest.approx(peak["peak_bytes"], rel=0.002)
