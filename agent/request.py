@@ -13,6 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.answer import Correction, Intent, Language
 
+Goal = Literal[
+    "largest_batch", "longest_context", "most_concurrent", "fewest_cards", "smallest_card"
+]
+"""The number that an inverse question looks for."""
+
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,6 +61,10 @@ class Slots(_Record):
     output_len: int | None = None
     img_size: int | None = None
     concurrency: int | None = None
+    gpu_memory_utilization: float | None = None
+    """Share of the card that a serving engine may take."""
+    gpu_layers: int | None = None
+    """llama.cpp: layers on the card; the rest stays in host memory."""
     request_rate_per_s: float | None = None
     framework: str | None = None
     library: str | None = None
@@ -151,6 +160,8 @@ class Request(_Record):
     language: Language
     intent: Intent
     slots: Slots
+    goal: Goal | None = None
+    """What is looked for, where the question is an inverse one: the largest batch that fits."""
     spans: dict[str, Span] = Field(default_factory=dict)
     inferred: tuple[str, ...] = ()
     """Slots that were not said and follow from what was: the task of a model that is to "run",

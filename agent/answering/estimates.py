@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from agent.answer import AssumptionOut, MemoryRange
 from agent.answering.draft import BODY, DETAIL, EXTRA, HEAD, Draft
 from agent.answering.numbers import count, gib, gib_range
 from agent.answering.phrases import sentences
-from agent.request import Slots
+from agent.request import Request, Slots
 from agent.toolbox.memory import ChangeOut, MemoryReport
 from agent.toolbox.registries import GpuReport
 from tools.units import MIB, format_significant
@@ -17,8 +18,8 @@ from tools.units import MIB, format_significant
 _SLOTS = (
     "model", "params_b", "method", "precision", "quantization", "kv_cache_dtype", "optimizer",
     "lora_rank", "lora_targets", "batch", "grad_accum", "gradient_checkpointing", "attention",
-    "seq_len", "output_len", "concurrency", "img_size", "framework", "gpu", "gpu_mem_gb",
-    "gpu_count", "instance", "provider", "tp", "pp", "zero_stage", "strategy", "offload",
+    "seq_len", "output_len", "concurrency", "gpu_memory_utilization", "gpu_layers", "img_size",
+    "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage", "strategy", "offload",
 )  # fmt: skip
 _PARTS = {
     "weights": ("weights", "adapters", "master_weights", "quantization_constants"),
@@ -83,6 +84,20 @@ def card_name(draft: Draft, report: MemoryReport) -> str:
     return f"{report.gpu_count}×{name}" if report.gpu_count > 1 else name
 
 
+_CAP = re.compile(r"max[-_ ]?(?:num[-_ ]?seqs|running[-_ ]?requests|concurren)", re.IGNORECASE)
+
+
+def concurrency_cap(request: Request) -> int | None:
+    """The most requests that a server lets in at a time, where that is what was said.
+
+    Such a cap is no demand: the server starts once one request of full length fits, and further
+    ones wait for room in the cache.
+    """
+    said = request.spans.get("concurrency")
+    is_cap = said is not None and _CAP.search(said.text)
+    return request.slots.concurrency if is_cap else None
+
+
 def what(draft: Draft, report: MemoryReport) -> str:
     """What is run, in a few words."""
     model = short_model(report)
@@ -95,7 +110,8 @@ def what(draft: Draft, report: MemoryReport) -> str:
     held = {a.name: a.value for a in report.assumptions}
     slots = draft.request.slots
     context = slots.seq_len or held.get("context_len")
-    batch = slots.concurrency or slots.batch or held.get("batch")
+    is_capped = concurrency_cap(draft.request) is not None
+    batch = 1 if is_capped else slots.concurrency or slots.batch or held.get("batch")
     form = (
         report.weight_format or slots.quantization or slots.precision or held.get("weight_format")
     )
@@ -187,7 +203,7 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
     )
     if report.pool_bytes is not None and report.process_bytes > 0.95 * report.pool_bytes:
         draft.figure("engine_pool", report.pool_bytes, "B", formula="usable * utilization")
-        draft.say("memory.pool", pool=gib(report.pool_bytes))
+        _say_pool(draft, report, report.usable_bytes)
     if is_borderline(report):
         draft.say("memory.borderline")
     if report.process_bytes > _ABSURD * report.usable_bytes:
@@ -195,6 +211,25 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
         draft.say(
             "memory.absurd", times=f"{float(format_significant(times, 2)):,.0f}", importance=HEAD
         )
+
+
+def _say_pool(draft: Draft, report: MemoryReport, usable: int) -> None:
+    """What the engine may take at its share of the card, where that is what runs short."""
+    assert report.pool_bytes is not None
+    share = draft.request.slots.gpu_memory_utilization
+    if share is None:
+        draft.say("memory.pool", pool=gib(report.pool_bytes))
+        return
+    draft.figure("utilization", share, "1", sources=("user:gpu_memory_utilization",))
+    needed = report.process_bytes / usable
+    is_short = report.process_bytes > report.pool_bytes
+    key = "memory.pool_short" if is_short and needed <= _MOST_SHARE else "memory.pool_given"
+    draft.figure("utilization_needed", round(needed + 0.005, 2), "1", formula="need / usable")
+    draft.say(key, share=f"{share:g}", pool=gib(report.pool_bytes), needed=f"{needed + 0.005:.2f}")
+
+
+_MOST_SHARE = 0.97
+"""Share of a card beyond which a server leaves the driver and its graphs no room."""
 
 
 def is_borderline(report: MemoryReport) -> bool:

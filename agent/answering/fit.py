@@ -30,6 +30,8 @@ SERVED = ("bf16", "int8", "int4")
 _LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
 _MOVES = ("seq_len", "micro_batch_size", "context_len", "batch")
 """Assumptions that may be changed to make a run fit."""
+_ENGINE_SHARE = 0.9
+"""gpu_memory_utilization where none was said."""
 _SHORT_SEQUENCE = 512
 _SHORT_CONTEXT = 1024
 _HOST_LIMIT_BYTES = bytes_from_gb(2000)
@@ -414,7 +416,9 @@ def serving(draft: Draft) -> Steps:
     calls = [
         Call(
             "estimate_memory",
-            told.memory_arguments(slots, task="infer", with_changes=number == 0, **_format(form)),
+            told.memory_arguments(
+                slots, task="infer", with_changes=number == 0, **_format(form), **_at_once(draft)
+            ),
         )
         for number, form in enumerate(formats)
     ]
@@ -462,7 +466,9 @@ def _short_context(
     slots = draft.request.slots
     call = Call(
         "estimate_memory",
-        told.memory_arguments(slots, task="infer", seq_len=_SHORT_CONTEXT, **_format(form)),
+        told.memory_arguments(
+            slots, task="infer", seq_len=_SHORT_CONTEXT, **_format(form), **_at_once(draft)
+        ),
     )
     results = yield (call,)
     draft.use(*results)
@@ -473,6 +479,11 @@ def _short_context(
     draft.assume([AssumptionOut(name="context_len", value=_SHORT_CONTEXT, unit="token", why=why)])
     draft.say("fit.short_only", context=_SHORT_CONTEXT, need=gib(chosen.process_bytes))
     return short.model_copy(update={"verdict": "tight"})
+
+
+def _at_once(draft: Draft) -> dict[str, Any]:
+    """One request at a time where only the server's cap was said."""
+    return {} if told.concurrency_cap(draft.request) is None else {"concurrency": 1}
 
 
 def _format(form: str | None) -> dict[str, Any]:
@@ -537,8 +548,9 @@ def _say_serving_details(
     ]  # fmt: skip
     if items:
         draft.say("memory.alternatives", items=told.joined(draft, items))
-    if slots.framework in ("vllm", "vllm-ascend", "sglang"):
-        draft.say("memory.vllm")
+    if slots.framework in ("vllm", "vllm-ascend", "sglang") and chosen.verdict != "fits":
+        share = slots.gpu_memory_utilization or _ENGINE_SHARE
+        draft.say("memory.vllm", share=f"{share:g}")
     told.say_parts(draft, chosen)
     told.say_assumptions(draft, chosen)
     told.say_reference(draft, chosen)

@@ -255,11 +255,13 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     if report.usable_bytes is None or report.kv_cache_bytes <= 0:
         return False
     slots = draft.request.slots
-    util = _UTILIZATION
-    draft.assume([AssumptionOut(name="gpu_memory_utilization", value=util, unit="1",
-                                why="vLLM's default")])  # fmt: skip
+    util = slots.gpu_memory_utilization or _UTILIZATION
+    if slots.gpu_memory_utilization is None:
+        draft.assume([AssumptionOut(name="gpu_memory_utilization", value=util, unit="1",
+                                    why="vLLM's default")])  # fmt: skip
+    cap = told.concurrency_cap(draft.request)
     held = {a.name: a.value for a in report.assumptions}
-    batch = int(slots.concurrency or slots.batch or held.get("batch") or 1)
+    batch = 1 if cap else int(slots.concurrency or slots.batch or held.get("batch") or 1)
     context = int(slots.seq_len or held.get("context_len") or 0)
     each = report.kv_cache_bytes / batch
     total = report.usable_bytes
@@ -267,6 +269,10 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     if budget < each * 0.5:
         draft.say("plans.kv_none", util=util, importance=HEAD)
         return True
+    if cap is not None and budget < each * cap and context:
+        mean = int(budget / each * context / cap)
+        draft.figure("mean_tokens", mean, "token", formula="kv tokens / max_num_seqs")
+        draft.say("plans.cap", cap=cap, mean=f"{float(format_significant(mean, 2)):,.0f}")
     sequences = budget / each
     for name, value in (("kv_budget", budget), ("kv_per_request", each)):
         draft.figure(name, int(value), "B", formula="usable * utilization - weights - overhead")

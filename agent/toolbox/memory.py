@@ -45,6 +45,10 @@ class MemoryArguments(Arguments):
     seq_len: int | None = Field(None, ge=1, description="Tokens per sequence / 上下文长度")
     output_len: int | None = Field(None, ge=1)
     concurrency: int | None = Field(None, ge=1, description="Sequences served at a time / 并发")
+    gpu_memory_utilization: float | None = Field(
+        None, gt=0, le=1, description="Share of the card a serving engine may take / 显存占用上限"
+    )
+    gpu_layers: int | None = Field(None, ge=0, description="llama.cpp: layers on the card (-ngl)")
     img_size: int | None = Field(None, ge=1, description="Pixels per side of an image")
     framework: str | None = Field(None, description="vllm, ollama, llamafactory, unsloth ...")
     gpu: str | None = Field(None, description="Card in any spelling / 显卡,任意写法")
@@ -155,7 +159,7 @@ def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
         instance=arguments.instance,
         provider=arguments.provider,
     )
-    chosen = _usual_for_kind(arguments, model)
+    chosen = usual_for_kind(arguments, model)
     workload = workload_of(arguments.model_copy(update=chosen), model, card)
     estimate = memory.estimate(workload)
     usable = card.usable_bytes if card is not None else None
@@ -167,7 +171,7 @@ def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
 _ENCODER_KINDS = ("encoder", "embedding", "reranker")
 
 
-def _usual_for_kind(arguments: MemoryArguments, model: ResolvedModel) -> dict[str, Any]:
+def usual_for_kind(arguments: MemoryArguments, model: ResolvedModel) -> dict[str, Any]:
     """What scripts for encoders leave on by default.
 
     The calculator's own defaults for models of layers are those of language-model recipes; image,
@@ -254,6 +258,8 @@ def _serving(arguments: MemoryArguments, model: ResolvedModel, common: dict[str,
         context_len=arguments.seq_len,
         generated_len=arguments.output_len,
         kv_dtype=arguments.kv_cache_dtype,
+        gpu_memory_utilization=arguments.gpu_memory_utilization,
+        gpu_layers=arguments.gpu_layers,
         tensor_parallel_size=arguments.tp,
         pipeline_parallel_size=arguments.pp,
     )
@@ -278,6 +284,17 @@ def _verdict(estimate: Any, usable: int) -> Literal["fits", "tight", "does_not_f
     if need > usable:
         return "does_not_fit"
     return "fits" if need <= _ROOMY * usable or estimate.high_bytes <= usable else "tight"
+
+
+def _capped(
+    arguments: MemoryArguments, estimate: Any, usable: int, fit: Any
+) -> Literal["fits", "tight", "does_not_fit"]:
+    """The verdict; tight where only the engine's given share of the card is too small."""
+    verdict = _verdict(estimate, usable)
+    is_given = arguments.gpu_memory_utilization is not None and fit is not None
+    if is_given and verdict == "fits" and estimate.process_bytes > fit.usable_bytes:
+        return "tight"
+    return verdict
 
 
 def _report(
@@ -330,7 +347,7 @@ def _report(
         kv_cache_bytes=estimate.kv_cache_bytes,
         host_ram_bytes=estimate.host_ram_bytes,
         parts=tuple(PartOut(name=p.name, bytes=p.bytes, formula=p.formula) for p in estimate.parts),
-        verdict=_verdict(estimate, usable) if usable is not None else None,
+        verdict=_capped(arguments, estimate, usable, fit) if usable is not None else None,
         headroom_bytes=usable - estimate.process_bytes if usable is not None else None,
         reason=fit.reason if fit is not None else "",
         assumptions=tuple(

@@ -17,7 +17,7 @@ _DIRECT = (
     "strategy", "storage", "os", "billing", "region", "kv_cache_dtype", "zero_stage", "offload",
     "batch", "grad_accum", "seq_len", "input_len", "output_len", "img_size", "lora_rank",
     "lora_targets",
-    "concurrency", "request_rate_per_s", "tp", "pp", "num_workers", "vcpu", "nodes", "epochs",
+    "gpu_memory_utilization", "gpu_layers", "concurrency", "request_rate_per_s", "tp", "pp", "num_workers", "vcpu", "nodes", "epochs",
     "steps", "samples", "tokens_per_sample", "tokens", "rows", "columns", "instance_count",
     "hours", "ckpt_minutes", "mtbf_hours", "step_s", "steps_per_s", "latency_s",
     "bandwidth_gbps", "throughput_mb_s", "img_kb", "gpu_img_s", "gpu_util_pct", "discount",
