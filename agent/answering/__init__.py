@@ -33,6 +33,10 @@ _MODULES: dict[Intent, str] = {
 
 def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent."""
+    from agent.answering.inverse import compose_inverse, is_inverse
+
+    if is_inverse(request):
+        return compose_inverse(request)
     name = _MODULES[request.intent]
     if name == "fit" and request.slots.task != "train" and (request.slots.tp or 1) > 1:
         name = "plans"

@@ -32,15 +32,24 @@ def default_region(draft: Draft) -> str | None:
     return "cn" if draft.language == "zh" and is_chinese else None
 
 
-def cards_to_rent(draft: Draft, gpu: str, *, count: int = 1) -> Steps:
-    """Instances that carry a card, cheapest first; nothing is said where no cloud has it."""
+def cards_to_rent(draft: Draft, gpu: str, *, count: int = 1, everywhere: bool = False) -> Steps:
+    """Instances that carry a card, cheapest first; nothing is said where no cloud has it.
+
+    Args:
+        draft: The answer so far.
+        gpu: Row of the card.
+        count: Cards that the instance must have.
+        everywhere: All clouds where none was named, not the default one.
+    """
+    slots = draft.request.slots
+    is_open = everywhere and not (slots.provider or slots.providers)
     results = yield (
         Call(
             "find_instances",
             {
                 "gpu": gpu,
-                "provider": default_provider(draft),
-                "region": default_region(draft),
+                "provider": None if is_open else default_provider(draft),
+                "region": None if is_open else default_region(draft),
                 "min_gpu_count": count,
                 "max_gpu_count": max(count, 1),
                 "limit": 50,

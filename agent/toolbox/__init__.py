@@ -13,6 +13,7 @@ __all__ = ["Arguments", "Report", "Tool", "ToolResult", "build_toolbox", "figure
 
 _BUILDERS = (
     "memory:build",
+    "limits:build",
     "simulate:build",
     "registries:build_find_model",
     "registries:build_find_gpu",

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.answer import Intent, Language
-from agent.request import InvalidValue, Pasted, Request
+from agent.request import Goal, InvalidValue, Pasted, Request
 from agent.understanding.asking import clarifying_question
 from agent.understanding.conversation import Carried, carry_over, drop_taken_back, leans_on
+from agent.understanding.goal import goal_of, settle_goal
 from agent.understanding.intent import choose_intent, features_of, has_frame
 from agent.understanding.language import language_of
 from agent.understanding.premise_scene import Scene
@@ -86,11 +87,14 @@ def parse(
     ):
         return _request(turn, spoken, "out_of_scope", Carried(), invalid=(), question=None)
     intent = choose_intent(_features(turn))
+    goal = goal_of(turn.prose, out)
     carried = Carried()
     base = leans_on(document, out, intent, history, corrected=turn.corrected)
     if base is not None:
         carried = carry_over(document, turn.board, out, base)
         intent = _intent_of_turn(intent, turn, base)
+        goal = goal or (base.goal if not has_frame(turn.prose) else None)
+    settle_goal(goal, turn.board, out)
     _settle_task(out, intent)
     if intent == "probe_local":
         out.put("probe", True, inferred=True)
@@ -99,7 +103,7 @@ def parse(
         return _request(turn, spoken, "invalid_input", carried, invalid=invalid, question=None)
     is_beginner = intent == "recommend_instance" and "beginner" in turn.topics
     question = None if is_beginner else clarifying_question(out, intent, spoken)
-    return _request(turn, spoken, intent, carried, invalid=(), question=question)
+    return _request(turn, spoken, intent, carried, goal=goal, invalid=(), question=question)
 
 
 def _read_turn(text: str) -> _Turn:
@@ -135,6 +139,7 @@ def _request(
     *,
     invalid: tuple[InvalidValue, ...],
     question: str | None,
+    goal: Goal | None = None,
 ) -> Request:
     document, out = turn.document, turn.out
     scene = _scene(turn.whole, turn.orders, turn.board, out, turn.pasted)
@@ -143,6 +148,7 @@ def _request(
         language=spoken,
         intent=intent,
         slots=out.slots(),
+        goal=goal,
         spans={slot: document.span(r.start, r.end) for slot, r in out.readings.items()},
         inferred=tuple(sorted(out.inferred & set(out.values))),
         inherited=tuple(sorted(carried.inherited)),
