@@ -88,6 +88,13 @@ def an_app(advisor: FakeAdvisor) -> Any:
     return app
 
 
+def collect() -> None:
+    """Collects what the page's library leaves behind, where its warnings are silenced."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
 class FakeAdvisor:
     """Answers with its question inside, so that a mix-up of conversations shows."""
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.helpers import ROOT
-from tests.ui.fakes import FakeAdvisor, an_app
+from tests.ui.fakes import FakeAdvisor, an_app, collect
 from tools.memory import estimate
 from tools.units import GIB
 from ui.accuracy import measured_rows, rows_of_document, to_csv
@@ -23,6 +23,7 @@ from ui.machine import machine_html
 def client() -> Iterator[TestClient]:
     with TestClient(an_app(FakeAdvisor())) as opened:
         yield opened
+    collect()
 
 
 @pytest.mark.parametrize("name", ["calculator", "catalog", "machine", "accuracy"])

@@ -232,3 +232,26 @@ def test_openapi_describes_ask_and_errors(client: TestClient) -> None:
 )
 def test_log_lines_hide_secrets(line: str, hidden: str) -> None:
     assert hidden not in redacted(line)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "has"),
+    [
+        ("/v1/estimate", {"model": "Qwen2.5-7B", "method": "qlora", "gpu": "A10"}, "process_bytes"),
+        ("/v1/recommend", {"model": "Qwen2.5-7B", "method": "qlora"}, "offers"),
+        ("/v1/catalog", {"gpu": "A10"}, "figures"),
+    ],
+)
+def test_tools_have_paths_of_their_own(
+    client: TestClient, path: str, body: dict[str, Any], has: str
+) -> None:
+    reply = client.post(path, json=body)
+    assert reply.status_code == 200, reply.text
+    assert has in reply.json()
+
+
+def test_tool_says_what_is_allowed(client: TestClient) -> None:
+    reply = client.post("/v1/estimate", json={"model": "Qwen2.5-7B", "gpu": "A10O"})
+    assert reply.status_code == 400
+    assert "A10" in reply.json()["error"]["message"]
+    assert client.post("/v1/estimate", json={"batch": -1}).status_code == 422

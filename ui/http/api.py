@@ -25,8 +25,8 @@ log = logging.getLogger("xuanka.api")
 MAX_QUESTION = 200_000
 SHORT_PATHS = {
     "/v1/estimate": "estimate_memory",
-    "/v1/recommend": "recommend_instances",
-    "/v1/catalog": "search_catalog",
+    "/v1/recommend": "recommend",
+    "/v1/catalog": "find_instances",
 }
 """Paths of their own, and the tool behind each."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.helpers import ROOT
-from tests.ui.fakes import FakeAdvisor, an_app
+from tests.ui.fakes import FakeAdvisor, an_app, collect
 
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 AXE = ROOT / "build" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
@@ -47,6 +47,7 @@ class Server:
         self._server.should_exit = True
         self._server.force_exit = True
         self._thread.join(10)
+        collect()
 
 
 @pytest.fixture(scope="module")
