@@ -8,16 +8,16 @@ from typing import Any
 from agent.answer import Answer, AssumptionOut
 from agent.answering import concept, cost
 from agent.answering import estimates as told
-from agent.answering.draft import DETAIL, HEAD, Draft
+from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.fit import quoted_hint
-from agent.answering.machines import short_line
+from agent.answering.machines import provider_name, short_line
 from agent.answering.numbers import count, duration, money
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
 from agent.request import Request
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.catalog import InstanceOut, InstancesReport
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.speed import TimeReport
 from tools.units import format_significant
@@ -67,21 +67,7 @@ def _training(draft: Draft) -> Steps:
     arguments = time_arguments(
         draft, task="train", method=method, epochs=slots.epochs or 1, batch=None, **work
     )
-    results = yield (
-        Call("estimate_time_and_cost", arguments),
-        Call(
-            "find_instances",
-            {
-                "gpu": slots.gpu,
-                "any_variant": slots.gpu_mem_gb is None,
-                "provider": default_provider(draft),
-                "region": default_region(draft),
-                "min_gpu_count": slots.gpu_count or 1,
-                "max_gpu_count": slots.gpu_count or 1,
-                "limit": 50,
-            },
-        ),
-    )
+    results = yield (Call("estimate_time_and_cost", arguments), _types(draft))
     draft.use(*results)
     report = results[0].report
     if not isinstance(report, TimeReport) or report.hours is None or report.tokens_per_s is None:
@@ -103,6 +89,24 @@ def _training(draft: Draft) -> Steps:
     _tell(draft, report, each)
     yield from _cost(draft, report, results[1])
     return draft.finish("depends")
+
+
+def _types(draft: Draft, *, larger: bool = False, everywhere: bool = False) -> Call:
+    """Instances with the card asked for: with just as many, or `larger` ones."""
+    slots = draft.request.slots
+    count = slots.gpu_count or 1
+    return Call(
+        "find_instances",
+        {
+            "gpu": slots.gpu,
+            "any_variant": slots.gpu_mem_gb is None,
+            "provider": None if everywhere else default_provider(draft),
+            "region": None if everywhere else default_region(draft),
+            "min_gpu_count": count,
+            "max_gpu_count": None if larger else count,
+            "limit": 50,
+        },
+    )
 
 
 def _tell(draft: Draft, report: TimeReport, each: int) -> None:
@@ -149,21 +153,46 @@ def _tell(draft: Draft, report: TimeReport, each: int) -> None:
 def _cost(
     draft: Draft, report: TimeReport, found: ToolResult
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
-    rows = found.report.instances if isinstance(found.report, InstancesReport) else ()
-    priced = [r for r in rows if r.price is not None and r.category == "gpu"]
-    if not priced or report.hours is None:
+    """Cost on the cheapest type with these cards; on a larger one where the cloud has no other."""
+    if report.hours is None:
+        return
+    priced = _priced(found)
+    if not priced:
+        results = yield (_types(draft, larger=True), _types(draft, larger=True, everywhere=True))
+        draft.use(*results)
+        here, priced = _priced(results[0]), _priced(results[1])
+        named = draft.request.slots.provider
+        if named is not None and not here:
+            draft.say("times.elsewhere", cloud=provider_name(draft, named),
+                      gpu=draft.request.slots.gpu)  # fmt: skip
+        priced = here or priced
+    if not priced:
+        draft.say("times.no_price", gpu=draft.request.slots.gpu)
         return
     best = min(priced, key=lambda r: r.price.amount if r.price else 0)
     assert best.price is not None
-    price, currency = float(best.price.amount), best.price.currency
+    machines = 1
+    cards = (best.gpu_count or 1) * (best.gpu_share or 1)
+    if cards < report.gpu_count:
+        machines = -(-report.gpu_count // int(cards))
+    price, currency = float(best.price.amount) * machines, best.price.currency
     amounts = [price * getattr(report.hours, name) for name in ("value", "low", "high")]
     for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True):
         draft.figure(name, round(amount, 2), currency, formula="hours * price")
     told_amounts = [money(a, currency, draft.language) for a in amounts]
+    is_asked = draft.request.intent == "cost_estimate"
     draft.say("times.cost", line=short_line(draft, best), cost=told_amounts[0],
-              low=told_amounts[1], high=told_amounts[2])  # fmt: skip
+              low=told_amounts[1], high=told_amounts[2],
+              importance=HEAD if is_asked else BODY)  # fmt: skip
+    if cards > report.gpu_count:
+        draft.say("times.larger", count=best.gpu_count, used=report.gpu_count,
+                  importance=HEAD if is_asked else BODY)  # fmt: skip
     draft.offer([best.as_offer()])
-    yield from ()
+
+
+def _priced(found: ToolResult) -> list[InstanceOut]:
+    rows = found.report.instances if isinstance(found.report, InstancesReport) else ()
+    return [row for row in rows if row.price is not None and row.category == "gpu"]
 
 
 def _cannot(draft: Draft, result: ToolResult) -> Answer:

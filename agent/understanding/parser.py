@@ -12,6 +12,7 @@ from agent.understanding.conversation import Carried, carry_over, drop_taken_bac
 from agent.understanding.goal import goal_of, settle_goal
 from agent.understanding.intent import choose_intent, features_of, has_frame
 from agent.understanding.language import language_of
+from agent.understanding.phrases import table
 from agent.understanding.premise_scene import Scene
 from agent.understanding.premises import corrections_for
 from agent.understanding.readers.amounts import read_amounts
@@ -21,6 +22,7 @@ from agent.understanding.readers.counts import (
     read_loose_tokens,
     read_node_products,
     read_round_the_clock,
+    read_token_totals,
     read_vgpu,
 )
 from agent.understanding.readers.money import read_money
@@ -32,7 +34,7 @@ from agent.understanding.readers.words import read_programs, read_words
 from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve import resolve
-from agent.understanding.scope import is_out_of_scope, set_aside
+from agent.understanding.scope import is_out_of_scope, points_back, set_aside
 from agent.understanding.text import Document, blanked
 from agent.understanding.topics import has_telling_topic, search_query, topics_of
 from agent.understanding.validity import absurd_slots, invalid_values
@@ -86,8 +88,10 @@ def parse(
         document, turn.board, had_orders=bool(turn.orders), has_history=bool(history)
     ):
         return _request(turn, spoken, "out_of_scope", Carried(), invalid=(), question=None)
-    intent = choose_intent(_features(turn))
     goal = goal_of(turn.prose, out)
+    intent = choose_intent(_features(turn) | ({f"goal_{goal}"} if goal else set()))
+    if intent == "concept" and history and points_back(document.text, turn.board):
+        intent = _asked_of_job(turn.prose, history[-1]) or intent
     carried = Carried()
     base = leans_on(document, out, intent, history, corrected=turn.corrected)
     if base is not None:
@@ -168,6 +172,7 @@ def _request(
 def _read_all(document: Document, board: Board) -> None:
     """Run every reader of names, numbers and words."""
     read_programs(document, board)
+    read_token_totals(document, board)
     read_instances(document, board)
     read_models(document, board)
     read_round_the_clock(document, board)
@@ -205,6 +210,16 @@ def _intent_of_turn(own: Intent, turn: _Turn, base: Request) -> Intent:
     if base.intent in ("out_of_scope", "invalid_input"):
         return choose_intent(_features(turn))
     return "fit_check" if base.intent == "oom_diagnosis" else base.intent
+
+
+def _asked_of_job(text: str, last: Request) -> Intent | None:
+    """Money or time of the job before, where one was spoken of."""
+    slots = last.slots
+    if slots.model is None and slots.params_b is None and slots.gpu is None:
+        return None
+    if table("cues", "cost").has(text):
+        return "cost_estimate"
+    return "time_estimate" if table("cues", "time").has(text) else None
 
 
 def _settle_task(out: Resolution, intent: Intent) -> None:

@@ -42,6 +42,7 @@ def resolve(document: Document, board: Board) -> Resolution:
     if out.get("hours") == 1 and table("cues", "cost").has(document.text):
         out.values.pop("hours")  # "多少钱一小时" asks for a rate
         out.readings.pop("hours", None)
+    _tokens_each(out)
     _bare_length(board, out)
     _places(board, out)
     _prices(board, out)
@@ -120,6 +121,18 @@ def _family_name(mention: Any) -> str:
     if mention.key.isascii():
         return str(mention.key)
     return next(iter(table("words", "chinese_families").values(mention.key)), str(mention.key))
+
+
+_LONGEST_SAMPLE = 200_000
+
+
+def _tokens_each(out: Resolution) -> None:
+    """Tokens said beside a number of samples are those of one ("50k samples of 1024 tokens")."""
+    tokens, samples = out.get("tokens"), out.get("samples")
+    if tokens is None or samples is None or out.get("tokens_per_sample") is not None:
+        return
+    if tokens <= _LONGEST_SAMPLE and (samples > 1 or tokens < samples):
+        out.put("tokens_per_sample", out.values.pop("tokens"), out.readings.pop("tokens", None))
 
 
 _USUAL_LENGTHS = {2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144}

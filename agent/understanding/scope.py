@@ -89,11 +89,40 @@ def is_out_of_scope(
         return not _is_ours(text, board)
     if _is_ours(text, board):
         return False
+    if has_history and not had_orders and _goes_on(text, board):
+        return False
+    if has_history and not had_orders and points_back(text, board):
+        return False
     return not has_history or had_orders or _is_foreign(text)
+
+
+_ASKS_ON = ("cost", "time", "recommend", "memory")
+
+
+def points_back(text: str, board: Board) -> bool:
+    """Whether a text asks about what was said before ("how much does that cost on AWS?")."""
+    asks = any(table("cues", name).has(text) for name in _ASKS_ON)
+    return asks and (board.has("provider") or table("scope", "pointing").has(text))
 
 
 def _is_foreign(text: str) -> bool:
     return len(text.strip()) > 24
+
+
+_ASKED_ON = (
+    "cost", "time", "memory", "recommend", "compare", "serving", "multi", "network", "spot", "io",
+    "diagnose",
+)  # fmt: skip
+"""Frames that, inside a conversation, ask on about its subject."""
+
+
+def _goes_on(text: str, board: Board) -> bool:
+    """Whether a turn without a word of our subject asks on: by its frame, a place, a marker."""
+    if any(table("cues", name).has(text) for name in _ASKED_ON):
+        return True
+    if any(board.has(slot) for slot in ("provider", "region", "loose_times", "loose_tokens")):
+        return True
+    return table("conversation", "points_back").has(text)
 
 
 def _is_ours(text: str, board: Board) -> bool:

@@ -103,6 +103,7 @@ def read_round_the_clock(document: Document, board: Board) -> None:
 _BARE_TIMES = re.compile(
     r"(?<![a-z0-9.])(?:x\s?(?P<m>[1-9]\d{0,2})|(?P<n>[1-9]\d{0,2})\s?x)(?![a-z0-9])"
 )
+_OF_THEM = re.compile(rf"(?<![a-z0-9.])(?P<n>\d{{1,3}}|{_WORDS})\s(?:of )?(?:them|those|these)(?![a-z])")
 _BARE_TOKENS = re.compile(r"(?<![a-z0-9.])(?P<n>\d{1,4})\s?k(?![a-z0-9])")
 
 
@@ -111,10 +112,28 @@ def read_loose_tokens(document: Document, board: Board) -> None:
     rest = document.rest()
     for found in islice(_BARE_TIMES.finditer(rest), _MOST_MATCHES):
         board.add("loose_times", int(found["n"] or found["m"]), found.start(), found.end())
+    for found in islice(_OF_THEM.finditer(rest), _MOST_MATCHES):
+        count = english_words().get(found["n"], found["n"])
+        board.add("loose_times", int(count), found.start(), found.end())
     for found in islice(_BARE_TOKENS.finditer(rest), _MOST_MATCHES):
         value = parse_number(found[0], kibi=True)
         if value is not None:
             board.add("loose_tokens", int(value), found.start(), found.end())
+
+
+_TOTAL_TOKENS = re.compile(
+    r"(?<![a-z0-9.])(?P<n>\d{1,6}(?:\.\d{1,3})?)\s?(?P<scale>b|bn|billion|t|trillion)\s?(?:个|的)?"
+    r"(?:[a-z]+\s)?\s?(?:tokens?|toks?)(?![a-z])"
+)
+
+
+def read_token_totals(document: Document, board: Board) -> None:
+    """Note "30B tokens" and "1.5T token": an amount of data, no model of that size."""
+    for found in islice(_TOTAL_TOKENS.finditer(document.text), _MOST_MATCHES):
+        factor = 1e12 if found["scale"].startswith("t") else 1e9
+        value = int(round(float(found["n"]) * factor))
+        board.add("tokens", value, found.start(), found.end(), weight=3.0)
+        document.take(found.start(), found.end())
 
 
 def read_node_products(document: Document, board: Board) -> None:
