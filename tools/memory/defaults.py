@@ -46,6 +46,8 @@ _REASONS = {
     "image_px": "the usual size of the model",
     "frames": "the usual length of the model",
     "audio_samples": "ten seconds at 16 kHz",
+    "text_cached": "the scripts encode the prompts once and drop the text encoders",
+    "latents_cached": "the scripts encode the clips beforehand",
     "target_len": "a common target length",
     "beams": "default of the engine",
     "reference_model": "full training keeps a frozen copy; with adapters it is the base model",

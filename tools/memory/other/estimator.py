@@ -14,6 +14,7 @@ from tools.memory.workload import InferenceWorkload, TrainingWorkload, Workload
 from tools.models import ModelSpec
 
 _CONV_KINDS = frozenset({"cnn", "detector", "segmentation"})
+_ADAPTERS = ("lora", "dora", "qlora")
 _CONV_SLACK = 1.15
 """cuDNN workspaces and blocks of many sizes: ResNet-50 AMP batch 256 holds 1.2 x its tensors."""
 _SLACK = 1.05
@@ -34,11 +35,12 @@ def estimate_other(workload: Workload) -> MemoryEstimate:
     """
     if isinstance(workload, InferenceWorkload):
         return _inference(workload)
-    if workload.method in ("galore", "lomo", "badam", "freeze"):
+    adapts = workload.model.kind not in _CONV_KINDS
+    if workload.method not in (None, "full", *(_ADAPTERS if adapts else ())):
         raise UnsupportedError(
             f"method {workload.method} for {workload.model.name}",
-            reason="it is modelled for language models only",
-            instead="Use full or lora.",
+            reason=f"it is not modelled for models of kind {workload.model.kind}",
+            instead="Use full or lora." if adapts else "Use full.",
         )
     return _training(workload)
 

@@ -31,7 +31,7 @@ class Filler:
             value = self.workload.prompt_len
         if value is not None:
             return value
-        value = self.defaults.get(field, default)
+        value = default if default is not None else self.defaults.get(field)
         if value is not None:
             self.assumed.append((field, value))
         return value
@@ -46,6 +46,15 @@ def kind_of(spec: ModelSpec) -> str:
     if spec.name in table("pipelines") and table("pipelines")[spec.name].get("frames"):
         return "video"
     return spec.kind
+
+
+def _native_px(spec: ModelSpec) -> int | None:
+    """Size that a model was made for, where it is not the kind's usual one."""
+    if spec.name in table("pipelines"):
+        return table("pipelines")[spec.name].get("image_px")
+    if spec.kind not in ("cnn", "vit") or spec.name not in table("lines"):
+        return None
+    return int(next(iter(table("lines")[spec.name].values()))["at"][0]["image_px"])
 
 
 class Shape(NamedTuple):
@@ -69,7 +78,7 @@ def shape_of(fill: Filler) -> Shape:
     if workload.image_height and workload.image_width:
         pixels = float(workload.image_height * workload.image_width)
     else:
-        pixels = float(fill.get("image_px")) ** 2
+        pixels = float(fill.get("image_px", _native_px(workload.model))) ** 2
     frames = fill.get("frames") if fill.kind == "video" else workload.frames
     folded = (frames - 1) // _LATENT_FRAMES + 1 if frames else 1
     return Shape({"px2": pixels * folded}, pixels)
@@ -83,5 +92,5 @@ def is_training(workload: Workload) -> bool:
 def batch_of(fill: Filler) -> int:
     """Samples at a time on one card."""
     if isinstance(fill.workload, InferenceWorkload):
-        return int(fill.workload.batch or fill.workload.concurrency or fill.get("batch", 1))
-    return int(fill.get("micro_batch_size", 1))
+        return int(fill.workload.batch or fill.workload.concurrency or fill.get("batch"))
+    return int(fill.get("micro_batch_size"))

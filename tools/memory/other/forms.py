@@ -98,27 +98,34 @@ class Relative(NamedTuple):
     """Entries of the vocabulary beyond the relative's: they cost logits."""
 
 
-def relative_of(spec: ModelSpec) -> Relative | None:
+def relative_of(spec: ModelSpec, mode: str = "fp32") -> Relative | None:
     """The row that stands for a model: its own, or a relative's."""
     if spec.name in table("lines"):
         return Relative(spec.name, 1.0)
     row = table("relatives").get(spec.name)
     if row is not None and str(row["like"]) in table("lines"):
         return Relative(str(row["like"]), float(row.get("factor", 1.0)))
-    return _by_width(spec)
+    return _by_width(spec, mode)
 
 
-def _by_width(spec: ModelSpec) -> Relative | None:
-    """A row of the same kind of transformer, scaled by layers x width."""
+def _by_width(spec: ModelSpec, mode: str) -> Relative | None:
+    """A row of the same kind of transformer, scaled by width and by what grows with the depth.
+
+    Kept activations grow with layers x width, a forward's working set with the width alone;
+    under checkpointing part of each is there.
+    """
     if not spec.hidden_size or not spec.num_hidden_layers:
         return None
     rows = table("relatives")
     base = rows.get(f"formula:{spec.formula}") or rows.get(f"kind:{spec.kind}")
     if base is None or str(base["like"]) not in table("lines"):
         return None
-    work = spec.hidden_size * (spec.num_hidden_layers + (spec.num_decoder_layers or 0))
+    width = spec.hidden_size / float(base["width"])
+    layers = spec.num_hidden_layers + (spec.num_decoder_layers or 0)
+    depth = layers / float(base["layers"])
+    grown = 1.0 if mode.startswith("infer") else depth**0.5 if mode.endswith("/full") else depth
     extra = (spec.vocab_size or 0) - int(base["vocab"]) if "vocab" in base else 0
-    return Relative(str(base["like"]), work / float(base["layers_x_width"]), max(extra, 0))
+    return Relative(str(base["like"]), width * grown, max(extra, 0))
 
 
 _LOGIT_BYTES = 12.0
@@ -147,7 +154,7 @@ def form_of(spec: ModelSpec, mode: str) -> Form:
     Raises:
         UnsupportedError: If neither the model nor a relative has one.
     """
-    relative = relative_of(spec)
+    relative = relative_of(spec, mode)
     rows = table("lines").get(relative.name, {}) if relative is not None else {}
     for name, factor in ((mode, 1.0), *_STAND_INS.get(mode, ())):
         if name in rows and relative is not None:

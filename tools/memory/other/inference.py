@@ -41,7 +41,7 @@ def forward(workload: InferenceWorkload) -> Forward:
         BadQuantityError: If the weight format's name is not known.
     """
     fill = Filler(workload)
-    name = str(fill.get("weight_format", "fp16"))
+    name = str(fill.get("weight_format"))
     bits = float(find_row("formats", name, field="weight_format")["bits"])
     width = 4 if bits >= 32 else 2
     batch, shape = batch_of(fill), shape_of(fill)

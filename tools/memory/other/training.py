@@ -62,16 +62,16 @@ def train_step(workload: TrainingWorkload) -> TrainStep:
         BadQuantityError: If the optimizer's name is not known.
     """
     fill = Filler(workload)
-    method = str(fill.get("method", "full"))
+    method = str(fill.get("method"))
     is_adapter = method in _ADAPTERS
-    precision = str(fill.get("precision", "bf16-mixed"))
-    checkpointing = str(fill.get("gradient_checkpointing", "none"))
-    optimizer = find_row("optimizers", str(fill.get("optimizer", "adamw")), field="optimizer")
+    precision = str(fill.get("precision"))
+    checkpointing = str(fill.get("gradient_checkpointing"))
+    optimizer = find_row("optimizers", str(fill.get("optimizer")), field="optimizer")
     batch, shape = batch_of(fill), shape_of(fill)
     form = form_of(workload.model, mode_of(workload, precision, checkpointing, is_adapter))
     states = _states(fill, form, optimizer, precision, method)
     rest = companions(workload.model)
-    text, vae = _companion_bytes(workload, rest)
+    text, vae = _companion_bytes(fill, rest)
     peak, name = _highest(form, states, batch, shape, workload)
     return TrainStep(
         weights=states.weights, adapters=states.adapters, optimizer=states.optimizer,
@@ -105,7 +105,7 @@ def _states(
     width = 4 if precision in ("fp32", "bf16-mixed", "fp16-mixed", "fp8") else 2
     if is_adapter and precision != "fp32":
         width = 2
-    rank = int(fill.get("lora_rank", 16)) if is_adapter else 0
+    rank = int(fill.get("lora_rank")) if is_adapter else 0
     adapters = _adapter_params(form, workload, rank) if is_adapter else 0.0
     weights = params * (_NF4_BITS / 8 if method == "qlora" else width)
     trained = adapters or float(params)
@@ -123,7 +123,7 @@ def _states(
         weights /= cards if sharding in _SHARDED_WEIGHTS else 1
     if optimizer.get("paged") or workload.cpu_offload:
         states, host = 0.0, states + (gradients if workload.cpu_offload else 0.0)
-    impl = fill.get("optimizer_impl", "fused")
+    impl = fill.get("optimizer_impl")
     workspace = gradients if impl == "foreach" and per_param >= 4 else 0.0
     return _States(weights, adapters * 4, states, gradients, copies, workspace, host)
 
@@ -146,15 +146,13 @@ def _state_bytes(optimizer: Row, width: int) -> float:
     return per_param + (_FACTORED_BYTES if optimizer.get("factored") else 0.0)
 
 
-def _companion_bytes(
-    workload: TrainingWorkload, rest: Companions | None
-) -> tuple[float, float]:  # fmt: skip
+def _companion_bytes(fill: Filler, rest: Companions | None) -> tuple[float, float]:
     """Frozen text encoders in 16 bit and the autoencoder, unless their outputs were cached."""
     if rest is None:
         return 0.0, 0.0
-    text = 0.0 if workload.text_cached else 2.0 * rest.text_encoders
+    text = 0.0 if fill.get("text_cached") else 2.0 * rest.text_encoders
     width = 4.0 if rest.vae_in_fp32 else 2.0
-    return text, 0.0 if workload.latents_cached else width * rest.vae
+    return text, 0.0 if fill.get("latents_cached") else width * rest.vae
 
 
 def _highest(

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from tools.errors import MissingExtraError
+from tools.errors import UnsupportedError
 from tools.memory.simulate.kinds.common import weights_dtype
 from tools.memory.simulate.request import SimulationRequest
 from tools.memory.simulate.steps import LossOf
@@ -29,12 +29,16 @@ def build(request: SimulationRequest) -> nn.Module:
     """The denoiser of the request's constructor arguments.
 
     Raises:
-        MissingExtraError: If diffusers is not installed.
+        UnsupportedError: If diffusers is not installed.
     """
     try:
         import diffusers
     except ImportError as error:
-        raise MissingExtraError("Simulating a denoiser", extra="diffusers") from error
+        raise UnsupportedError(
+            "simulating a denoiser",
+            reason="diffusers is not installed",
+            instead="pip install diffusers==0.42.1",
+        ) from error
     model = getattr(diffusers, _CLASSES[request.kind])(**request.config)
     built: nn.Module = model.to(weights_dtype(request))
     return built

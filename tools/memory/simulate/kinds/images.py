@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tools.errors import MissingExtraError, UnsupportedError
+from tools.errors import UnsupportedError
 from tools.memory.simulate.kinds.common import class_loss, labels, weights_dtype
 from tools.memory.simulate.request import SimulationRequest
 from tools.memory.simulate.steps import LossOf
@@ -16,15 +16,19 @@ _CLASSES = 1000
 
 
 def import_timm() -> Any:
-    """timm, which needs torchvision beside it.
+    """timm, which needs torchvision beside it; neither may bring a torch of its own.
 
     Raises:
-        MissingExtraError: If timm or torchvision is not installed.
+        UnsupportedError: If timm or torchvision is not installed.
     """
     try:
         import timm
     except ImportError as error:
-        raise MissingExtraError(f"Simulating an image model ({error})", extra="vision") from error
+        raise UnsupportedError(
+            "simulating an image model",
+            reason=f"timm or torchvision is not installed ({error})",
+            instead="pip install --no-deps timm==1.0.31 torchvision==0.28.0",
+        ) from error
     return timm
 
 
