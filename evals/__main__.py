@@ -55,6 +55,14 @@ def build_parser() -> argparse.ArgumentParser:
     mutants.add_argument("--workers", type=int, default=2)
     mutants.add_argument("--write", type=Path, metavar="PAGE", help="write docs/mutants.md")
     mutants.set_defaults(call=commands.mutants)
+    add = sub.add_parser("add", help="a conversation or a report becomes a row; asks for its truth")
+    add.add_argument("source", type=Path, help="exported conversation (JSON) or plain text")
+    add.add_argument("--to", type=Path, help="file of cases (default: evals/suites/added.jsonl)")
+    add.set_defaults(call=commands.add)
+    readme = sub.add_parser("readme", help="fills the table and the example answer of README.md")
+    readme.add_argument("--page", type=Path, default=Path("README.md"))
+    readme.add_argument("--check", action="store_true", help="exit 1 when the table is stale")
+    readme.set_defaults(call=commands.readme)
     return parser
 
 

@@ -18,7 +18,7 @@ from rich.table import Table
 from evals.compare import compare, failures, text_of
 from evals.engine import Budget, Journal, run_suite
 from evals.report import render
-from evals.sample import CaseResult, Row, check_rows, content_hash, read_rows
+from evals.sample import CaseResult, Row, check_rows, content_hash, read_rows, shipped
 from evals.store import (
     Run,
     SuiteRun,
@@ -230,17 +230,43 @@ def mutants(args: argparse.Namespace) -> int:
         found.append(verdict)
         mark = "caught  " if verdict.caught_by else "SURVIVED"
         said = "; ".join(verdict.caught_by[:2])
+        if verdict.broken:
+            mark, said = "BROKEN  ", verdict.broken
         more = len(verdict.caught_by) - 2
         _console.print(
             f"{mark} {verdict.mutant.id}: {said}" + (f" (+{more})" if more > 0 else ""),
             markup=False,
             highlight=False,
         )
-    survived = [v.mutant.id for v in found if not v.caught_by]
+    survived = [v.mutant.id for v in found if v.broken or not v.caught_by]
     _console.print(f"{len(found) - len(survived)} of {len(found)} caught", highlight=False)
     if args.write is not None and not args.filter:
         faults.write(args.write, found)
     return 1 if survived else 0
+
+
+def add(args: argparse.Namespace) -> int:
+    """Makes a row of a conversation or a report and adds it to a file of cases."""
+    from evals.adding import append, row_from, turns_from
+
+    path = args.to or shipped("questions").with_name("added.jsonl")
+    row = row_from(turns_from(args.source), input)
+    append(path, row)
+    _console.print(f"{row['id']} added to {path}", highlight=False)
+    return 0
+
+
+def readme(args: argparse.Namespace) -> int:
+    """Fills README's table and example answer, or says whether the table is stale."""
+    from evals.readme import is_stale, write
+
+    if args.check:
+        stale = is_stale(args.page)
+        _console.print("stale: run python -m evals readme" if stale else "up to date")
+        return 1 if stale else 0
+    write(args.page)
+    _console.print(f"written: {args.page}", highlight=False)
+    return 0
 
 
 def _junit(suites: Sequence[SuiteRun]) -> str:

@@ -13,7 +13,6 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, cast
 
-from evals.compare import failures
 from evals.engine import run_suite
 from evals.mutations import Mutant, Plan, mutants
 from evals.sample import CaseResult, Row
@@ -33,6 +32,8 @@ class Verdict:
     mutant: Mutant
     caught_by: tuple[str, ...]
     """`suite/row: scores` that failed only with the fault; empty when it survived."""
+    broken: str
+    """Why the fault could not be judged: it crashed the product instead of bending it."""
     seconds: float
 
 
@@ -67,15 +68,14 @@ def differences(plan: Plan, sound: Outcome, faulty: Outcome) -> Iterator[str]:
     for name in plan:
         before = {r.id: r for r in sound[name][0]}
         for result in faulty[name][0]:
-            if before[result.id].passed and not result.passed:
+            if before[result.id].passed and not result.passed and not result.error:
                 yield f"{name}/{result.id}: {_scores(result)}"
         if before.keys() == {r.id for r in faulty[name][0]}:
             yield from _metrics(get_suite(name), sound[name][1], faulty[name][1])
 
 
 def _scores(result: CaseResult) -> str:
-    names = dict.fromkeys(s.name for s in result.scores if s.is_failure)
-    return ", ".join(names) or failures(result)[0][:80]
+    return ", ".join(dict.fromkeys(s.name for s in result.scores if s.is_failure))
 
 
 def _metrics(suite: Suite, before: Mapping[str, float], now: Mapping[str, float]) -> Iterator[str]:
@@ -103,10 +103,20 @@ def judge(chosen: Sequence[Mutant], *, workers: int = 2) -> Iterator[Verdict]:
     for mutant, plan, outcome, seconds in _in_processes([(m, m.plan) for m in chosen], workers):
         assert mutant is not None
         if isinstance(outcome, str):
-            yield Verdict(mutant, (f"crash: {outcome}",), seconds)
+            yield Verdict(mutant, (), outcome, seconds)
             continue
-        found = tuple(differences(plan, sound[_key(plan)], outcome))
-        yield Verdict(mutant, found, seconds)
+        before = sound[_key(plan)]
+        found = tuple(differences(plan, before, outcome))
+        yield Verdict(mutant, found, _why_broken(before, outcome), seconds)
+
+
+def _why_broken(sound: Outcome, faulty: Outcome) -> str:
+    """A row that raises tells nothing of the scorers, nor does a plan that fails as it is."""
+    errors = [r.error for results, _ in faulty.values() for r in results if r.error]
+    if errors:
+        return str(errors[0])
+    passing = any(r.passed for results, _ in sound.values() for r in results)
+    return "" if passing else "no row of its plan passes without it"
 
 
 def _key(plan: Plan) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -175,6 +185,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
     lines = ["| fault | what is wrong | caught by |", "|---|---|---|"]
     for verdict in sorted(verdicts, key=lambda v: order.get(v.mutant.id, 0)):
         shown = "; ".join(f"`{c}`" for c in verdict.caught_by[:3]) or "**survived**"
+        shown = f"**not judged**: {verdict.broken}" if verdict.broken else shown
         more = len(verdict.caught_by) - 3
         shown += f" and {more} more" if more > 0 else ""
         lines.append(f"| {verdict.mutant.id} | {verdict.mutant.fault} | {shown} |")
@@ -183,7 +194,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 def write(path: Path, verdicts: Sequence[Verdict]) -> None:
     """Writes the page."""
-    caught = sum(bool(v.caught_by) for v in verdicts)
+    caught = sum(bool(v.caught_by) and not v.broken for v in verdicts)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         "# Seeded faults\n\n"

@@ -56,6 +56,12 @@ def _models(surgery: Surgery, change: Callable[[Any], Any]) -> None:
     surgery.returns("tools.models.registry:all_models", lambda rows: tuple(change(r) for r in rows))
 
 
+def _changed(record: Any, **values: Any) -> Any:
+    """A copy of a dataclass or named tuple."""
+    made = getattr(record, "_replace", None)
+    return made(**values) if made is not None else replace(record, **values)
+
+
 # ---------------------------------------------------------------- cards and models
 
 
@@ -77,19 +83,19 @@ def label_for_usable(surgery: Surgery) -> None:
 @_mutant(catalog=["gpu-t4", "gpu-v100"], questions=["zh047", "f-trap-t4-bf16"])
 def bf16_on_every_card(surgery: Surgery) -> None:
     """Turing and Volta are said to compute bf16."""
-    _cards(surgery, lambda card: replace(card, bf16_supported=True))
+    _cards(surgery, lambda card: _changed(card, bf16_supported=True))
 
 
 @_mutant(catalog=["gpu-a10"], questions=["f-trap-nvlink"])
 def nvlink_on_a10(surgery: Surgery) -> None:
     """The A10 is said to have NVLink."""
-    _cards(surgery, lambda c: replace(c, nvlink=True) if c.name == "NVIDIA A10" else c)
+    _cards(surgery, lambda c: _changed(c, nvlink=True) if c.name == "NVIDIA A10" else c)
 
 
 @_mutant(catalog=["gpu-h100", "gpu-a100", "gpu-a10"])
 def sparse_peak(surgery: Surgery) -> None:
     """Tensor throughput with sparsity."""
-    _cards(surgery, lambda c: replace(c, bf16_dense=c.bf16_dense and c.bf16_dense * 2))
+    _cards(surgery, lambda c: _changed(c, bf16_dense=c.bf16_dense and c.bf16_dense * 2))
 
 
 @_mutant(catalog=["model-"], memory=["inf-143", "inf-145"])
@@ -98,7 +104,7 @@ def grouped_queries_forgotten(surgery: Surgery) -> None:
     _models(
         surgery,
         lambda m: (
-            replace(m, num_key_value_heads=m.num_attention_heads) if m.num_key_value_heads else m
+            _changed(m, num_key_value_heads=m.num_attention_heads) if m.num_key_value_heads else m
         ),
     )
 
@@ -106,7 +112,7 @@ def grouped_queries_forgotten(surgery: Surgery) -> None:
 @_mutant(catalog=["model-deepseek", "model-mix"])
 def active_for_total(surgery: Surgery) -> None:
     """Active parameters taken for all of a mixture's."""
-    _models(surgery, lambda m: replace(m, params_total=m.params_active or m.params_total))
+    _models(surgery, lambda m: _changed(m, params_total=m.params_active or m.params_total))
 
 
 # ---------------------------------------------------------------- memory
@@ -123,7 +129,7 @@ def kv_without_gqa(surgery: Surgery) -> None:
     """KV cache without grouped queries."""
     surgery.returns(
         "tools.memory.serving.cache:cache_form",
-        lambda form: replace(form, growing=form.growing * 4) if form.kv_heads > 1 else form,
+        lambda form: _changed(form, growing=form.growing * 4) if form.kv_heads > 1 else form,
     )
 
 
@@ -134,7 +140,7 @@ _TRAIN = ("sim-", "fq-")
 def gradients_forgotten(surgery: Surgery) -> None:
     """Gradients are forgotten."""
     surgery.returns(
-        "tools.memory.states:states_of", lambda s: replace(s, gradients=0.0, gradient_share=0.0)
+        "tools.memory.states:states_of", lambda s: _changed(s, gradients=0.0, gradient_share=0.0)
     )
 
 
@@ -161,23 +167,26 @@ def zero3_is_ddp(surgery: Surgery) -> None:
     """ZeRO-3 does not shard."""
     surgery.returns(
         "tools.memory.sharding:sharding_of",
-        lambda s: s._replace(kind="ddp") if s.kind in ("zero3", "fsdp") else s,
+        lambda s: _changed(s, kind="ddp") if s.kind in ("zero3", "fsdp") else s,
     )
 
 
 @_mutant(memory=["fq-", "inf-"])
 def no_interval(surgery: Surgery) -> None:
-    """Intervals shrink to the point estimate."""
-    point = property(lambda estimate: estimate.process_bytes)
-    surgery.replace("tools.memory.result:MemoryEstimate.low_bytes", lambda _: point)
-    surgery.replace("tools.memory.result:MemoryEstimate.high_bytes", lambda _: point)
+    """Intervals shrink to a point."""
+
+    def point(interval: Any) -> Any:
+        middle = (interval.low_bytes + interval.high_bytes) // 2
+        return _changed(interval, low_bytes=middle, high_bytes=middle)
+
+    surgery.returns("tools.memory.uncertainty:interval_for", point)
 
 
 @_mutant(questions=["f-14b", "f-15b", "f-8b"])
 def fit_flipped(surgery: Surgery) -> None:
     """Verdicts of the calculator are flipped."""
     other = {"fits": "does_not_fit", "does_not_fit": "fits", "tight": "tight"}
-    surgery.returns("tools.memory.fitting:fit", lambda r: replace(r, verdict=other[r.verdict]))
+    surgery.returns("tools.memory.fitting:fit", lambda r: _changed(r, verdict=other[r.verdict]))
 
 
 # ---------------------------------------------------------------- catalog and prices
@@ -188,7 +197,7 @@ def spot_price_doubled(surgery: Surgery) -> None:
     """Spot prices are doubled."""
     surgery.returns(
         "tools.catalog.prices:spot_quote",
-        lambda q: q and replace(q, low=q.low * 2, high=q.high * 2),
+        lambda q: q and _changed(q, low=q.low * 2, high=q.high * 2),
     )
 
 
@@ -197,7 +206,7 @@ def wrong_currency(surgery: Surgery) -> None:
     """Yuan are shown as dollars."""
     surgery.returns(
         "tools.catalog.prices:cheapest",
-        lambda p: p and replace(p, currency={"CNY": "USD", "USD": "CNY"}[p.currency]),
+        lambda p: p and _changed(p, currency={"CNY": "USD", "USD": "CNY"}[p.currency]),
     )
 
 
@@ -212,7 +221,7 @@ def one_gpu_each(surgery: Surgery) -> None:
     """Every machine has one GPU."""
     surgery.returns(
         "tools.catalog.loader:read_offers",
-        lambda rows: [replace(r, gpu_count=1) if r.gpu_count else r for r in rows],
+        lambda rows: [_changed(r, gpu_count=1) if r.gpu_count else r for r in rows],
     )
 
 
@@ -221,7 +230,7 @@ def unknown_is_nearest(surgery: Surgery) -> None:
     """A name that does not exist becomes the nearest one."""
     surgery.returns(
         "tools.catalog.lookup:find_instance",
-        lambda f: replace(f, kind="type", offers=f.nearest[:1]) if f.nearest else f,
+        lambda f: _changed(f, kind="type", offers=f.nearest[:1]) if f.nearest else f,
     )
 
 
@@ -268,7 +277,7 @@ def never_silent(surgery: Surgery) -> None:
 def only_first_passage_claims(surgery: Surgery) -> None:
     """One language's guidance is lost."""
     surgery.returns(
-        "knowledge.retriever:search", lambda found: [replace(p, claims=()) for p in found]
+        "knowledge.retriever:search", lambda found: [_changed(p, claims=()) for p in found]
     )
 
 
@@ -410,9 +419,3 @@ def retries_everything(surgery: Surgery) -> None:
         return start
 
     surgery.replace("agent.backends.faults:Fault.__init__", make)
-
-
-@_mutant(faults=["http-401", "cut"])
-def nothing_to_fall_back_on(surgery: Surgery) -> None:
-    """The embedded answer is not given when the endpoint fails."""
-    surgery.replace("agent.backends.author:degraded_text", lambda _: None)

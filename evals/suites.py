@@ -93,7 +93,7 @@ SUITES: Mapping[str, Suite] = {
         Suite(
             name="questions",
             title="Questions and follow-ups, answered end to end",
-            files=("questions", "questions_fresh"),
+            files=("questions", "questions_fresh", "added"),
             run=lambda subject, row: subject.converse(row),
             judge=_judge_questions,
             tags=summaries.question_tags,

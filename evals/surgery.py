@@ -20,6 +20,11 @@ class Surgery:
     def __init__(self) -> None:
         self._undo: list[tuple[Any, str, Any]] = []
 
+    @property
+    def touched(self) -> int:
+        """Places that are replaced now."""
+        return len(self._undo)
+
     def __enter__(self) -> Surgery:
         return self
 
