@@ -365,13 +365,20 @@ def told_price_doubled(surgery: Surgery) -> None:
 @_mutant(questions=["f-8b-8xa100", "en001", "en006", "en018"])
 def card_count_lost(surgery: Surgery) -> None:
     """The number of cards is lost."""
-    surgery.returns("agent.understanding.resolve_cards:_count", lambda _: 1)
+    surgery.returns("agent.understanding.resolve_cards:_count", lambda f: f and (1, f[1]))
 
 
 @_mutant(questions=["zh091", "zh090"])
 def never_asks(surgery: Surgery) -> None:
     """No question is asked back."""
-    surgery.returns("agent.understanding.asking:clarifying_question", lambda _: None)
+    surgery.returns(
+        "agent.answering.plan:advance",
+        lambda step: (
+            step.model_copy(update={"clarifying_question": None})
+            if hasattr(step, "clarifying_question")
+            else step
+        ),
+    )
 
 
 @_mutant(questions=_FIT)
