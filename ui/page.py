@@ -54,6 +54,7 @@ def _sidebar() -> str:
     return tag(
         "nav",
         tag("button", both("history_new"), type="button", data_do="new", class_="xk-new"),
+        tag("button", both("history_title"), type="button", data_do="history", class_="xk-phone"),
         tag("h2", both("history_title")),
         tag("ul", id="xk-history"),
         tag("p", both("history_note"), " ",

@@ -1,140 +1,179 @@
-"""Events that were accepted and not yet answered, in SQLite: a restart loses none.
+"""Events are taken once, answered by workers, and sent until the platform has the answer.
 
 An event is written down before the platform is told that it was taken. Its id is the key, so a
-retry of the platform finds it there and is dropped.
+retry of the platform finds it there and is dropped; a process that starts finds what a dead one
+left.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+import anyio.to_thread
+
+from ui.bot.store import Key, Store, Taken
 
 log = logging.getLogger("xuanka.bot")
-_KEEP_S = 7 * 24 * 3600
-_MOST_ATTEMPTS = 5
+_GIVE_UP_S = 1800.0
+"""Within the hour in which Feishu recognises a repeated send, and the 30 minutes of Slack's URLs."""
+_LONGEST_WAIT_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """One event as accepted."""
+class NotDelivered(Exception):
+    """The platform certainly did not take the message; it may be sent again."""
 
-    platform: str
-    event_id: str
-    payload: dict[str, Any]
-    attempt: int
-    """1 at first; more when the process died, or the platform failed, before the answer."""
+    def __init__(self, reason: str, *, wait_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait_s = wait_s
 
 
-Handler = Callable[[Taken], None]
-"""Answers an event; raises to have it tried again."""
+class Undeliverable(Exception):
+    """The message cannot be delivered, now or later."""
+
+
+class Bot(Protocol):
+    """One platform: what to say, and how it is sent."""
+
+    def prepare(self, taken: Taken) -> dict[str, Any]:
+        """The message that answers an event, as JSON."""
+
+    def deliver(self, taken: Taken, message: dict[str, Any]) -> None:
+        """Sends it. Where `taken.in_doubt`, only if that cannot send it twice.
+
+        Raises:
+            NotDelivered: If the platform did not take it.
+            Undeliverable: If it never will. Any other error leaves the event in doubt.
+        """
 
 
 class Inbox:
-    """Takes events in once, hands each to its platform's handler until that succeeds.
+    """Takes events in and works on them.
 
     Args:
-        path: The database file; its folder is made.
+        store: Where events are kept.
         workers: Events answered at a time (count).
+        lease_s: How long after its last sign of life a worker's event is given to another.
+        poll_s: How often leases are renewed and due events looked for.
     """
 
-    def __init__(self, path: Path, *, workers: int = 8) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._path = path
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="bot")
-        self._handlers: dict[str, Handler] = {}
-        self._closing = threading.Event()
-        with self._open() as db:
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS events (platform TEXT, event_id TEXT, payload TEXT,"
-                " state TEXT NOT NULL, attempts INTEGER NOT NULL, taken_at REAL NOT NULL,"
-                " PRIMARY KEY (platform, event_id))"
-            )
+    def __init__(
+        self, store: Store, *, workers: int = 8, lease_s: float = 20.0, poll_s: float = 1.0
+    ) -> None:
+        self._store = store
+        self._bots: dict[str, Bot] = {}
+        self._lease_s, self._poll_s, self._workers = lease_s, poll_s, workers
+        self._lock = threading.Lock()
+        self._queued: set[Key] = set()
+        self._held: dict[Key, Taken] = {}
+        self._pool: ThreadPoolExecutor | None = None
+        self._poller: threading.Thread | None = None
+        self._is_drained = threading.Event()
 
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        db = sqlite3.connect(self._path, timeout=10, isolation_level=None)
-        try:
-            db.execute("PRAGMA journal_mode=WAL")
-            yield db
-        finally:
-            db.close()
-
-    def handle(self, platform: str, handler: Handler) -> None:
-        """Names the handler of a platform, and answers what was left from before."""
-        self._handlers[platform] = handler
-        with self._open() as db:
-            db.execute("DELETE FROM events WHERE taken_at < ?", (time.time() - _KEEP_S,))
-            left = db.execute(
-                "SELECT event_id FROM events WHERE platform = ? AND state = 'open'", (platform,)
-            ).fetchall()
-        for (event_id,) in left:
-            self._pool.submit(self._work, platform, event_id)
+    def add(self, platform: str, bot: Bot) -> None:
+        """Names who answers a platform's events."""
+        self._bots[platform] = bot
 
     def take(self, platform: str, event_id: str, payload: dict[str, Any]) -> bool:
         """Writes an event down and queues it; False when it was taken before."""
-        with self._open() as db:
-            written = db.execute(
-                "INSERT OR IGNORE INTO events VALUES (?, ?, ?, 'open', 0, ?)",
-                (platform, event_id, json.dumps(payload), time.time()),
-            ).rowcount
-        if written:
-            self._pool.submit(self._work, platform, event_id)
-        return bool(written)
+        key = Key(platform, event_id)
+        is_new = self._store.take(key, payload)
+        if is_new:
+            self._submit(key)
+        return is_new
 
-    def _work(self, platform: str, event_id: str) -> None:
-        while not self._closing.is_set():
-            taken = self._next_attempt(platform, event_id)
-            if taken is None:
-                return
-            try:
-                self._handlers[platform](taken)
-            except Exception:
-                log.exception("event of %s failed, attempt %d", platform, taken.attempt)
-                self._closing.wait(min(30, 2**taken.attempt))
-                continue
-            self._finish(platform, event_id, "done")
-            return
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Works while the context is open; on leaving, answers in progress are finished."""
+        self.start()
+        try:
+            yield
+        finally:
+            await anyio.to_thread.run_sync(self.close)
 
-    def _next_attempt(self, platform: str, event_id: str) -> Taken | None:
-        key = (platform, event_id)
-        with self._open() as db:
-            row = db.execute(
-                "SELECT payload, attempts FROM events"
-                " WHERE platform = ? AND event_id = ? AND state = 'open'", key,
-            ).fetchone()  # fmt: skip
-            if row is None:
-                return None
-            if row[1] >= _MOST_ATTEMPTS:
-                self._finish(*key, "failed")
-                return None
-            db.execute(
-                "UPDATE events SET attempts = attempts + 1 WHERE platform = ? AND event_id = ?", key
-            )
-        return Taken(platform, event_id, json.loads(row[0]), row[1] + 1)
-
-    def _finish(self, platform: str, event_id: str, state: str) -> None:
-        with self._open() as db:
-            db.execute(
-                "UPDATE events SET state = ?, payload = '{}' WHERE platform = ? AND event_id = ?",
-                (state, platform, event_id),
-            )
-
-    def open_count(self) -> int:
-        """Events that wait for an answer."""
-        with self._open() as db:
-            row = db.execute("SELECT count(*) FROM events WHERE state = 'open'").fetchone()
-        return int(row[0])
+    def start(self) -> None:
+        """Starts the workers, which begin with what an earlier process left."""
+        self._store.forget_old()
+        self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="bot")
+        self._poller = threading.Thread(target=self._poll, name="bot-poll", daemon=True)
+        self._poller.start()
 
     def close(self) -> None:
         """Finishes the answers in progress; what waits is answered after the next start."""
-        self._closing.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
+        self._is_drained.set()
+        if self._poller is not None:
+            self._poller.join()
+        self._store.close()
+
+    def open_count(self) -> int:
+        """Events that wait for an answer (count)."""
+        return self._store.open_count()
+
+    def _submit(self, key: Key) -> None:
+        with self._lock:
+            if self._pool is None or key in self._queued or key.platform not in self._bots:
+                return
+            self._queued.add(key)
+            self._pool.submit(self._work, key)
+
+    def _poll(self) -> None:
+        while not self._is_drained.wait(self._poll_s):
+            try:
+                with self._lock:
+                    held = list(self._held.values())
+                self._store.renew(held, lease_s=self._lease_s)
+                for key in self._store.due(limit=10 * self._workers):
+                    self._submit(key)
+            except Exception as error:  # the database may be back at the next round
+                log.warning("the store of events cannot be reached: %s", type(error).__name__)
+
+    def _work(self, key: Key) -> None:
+        try:
+            taken = self._store.claim(key, lease_s=self._lease_s)
+            if taken is None:
+                return
+            with self._lock:
+                self._held[key] = taken
+            self._answer(taken)
+        except Exception as error:  # of the store: the event is due again when its lease ends
+            log.warning("event of %s left for later: %s", key.platform, type(error).__name__)
+        finally:
+            with self._lock:
+                self._held.pop(key, None)
+                self._queued.discard(key)
+
+    def _answer(self, taken: Taken) -> None:
+        bot, platform = self._bots[taken.key.platform], taken.key.platform
+        if time.time() - taken.taken_at > _GIVE_UP_S:
+            log.error("event of %s given up after %d attempts", platform, taken.attempt - 1)
+            self._store.finish(taken, "failed")
+            return
+        message = taken.message
+        if message is None:
+            message = bot.prepare(taken)
+            self._store.remember(taken, message)
+        if not self._store.begin(taken):
+            return
+        wait_s = min(_LONGEST_WAIT_S, 2.0 ** min(taken.attempt, 10) / 2)
+        try:
+            bot.deliver(taken, message)
+        except Undeliverable as error:
+            log.error("answer to %s cannot be delivered: %s", platform, error)
+            self._store.finish(taken, "failed")
+        except NotDelivered as error:
+            log.warning("%s did not take an answer: %s", platform, error)
+            self._store.put_off(taken, wait_s=error.wait_s or wait_s, in_doubt=False)
+        except Exception as error:  # the words of an error may hold a secret URL
+            log.warning("sending to %s failed: %s", platform, type(error).__name__)
+            self._store.put_off(taken, wait_s=wait_s, in_doubt=True)
+        else:
+            self._store.finish(taken, "done")

@@ -40,11 +40,15 @@ def test_question_gets_a_streamed_answer_with_chart_and_table(
     name = f"{locale}-{'dark' if dark else 'light'}-{'phone' if phone else 'wide'}"
     shoot(page, f"welcome-{name}")
     accessible(page)
+    page.evaluate(
+        """() => new MutationObserver(() => {
+          if (document.querySelector('#xk-live .xk-partial')) window.sawPartial = true;
+        }).observe(document.body, { subtree: true, childList: true })"""
+    )
     page.fill(BOX, "7B 能在 A10 上跑吗?" if is_zh else "Does 7B fit on an A10?")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#xk-live .xk-steps, #xk-live .xk-working")
-    page.wait_for_selector("#xk-live .xk-partial")
     page.wait_for_selector(ANSWERS)
+    assert page.evaluate("window.sawPartial"), "no text was shown before the answer was whole"
     turn = page.locator("#xk-log .xk-turn").last
     assert turn.locator(".xk-badge").inner_text().endswith("放得下" if is_zh else "Fits")
     assert turn.locator(".xk-bar .xk-seg").count() >= 2
@@ -189,6 +193,7 @@ def test_history_survives_a_reload_and_can_be_deleted(pages: Any) -> None:
     ask(page, "remember me")
     page.reload()
     page.wait_for_selector(ANSWERS)
+    pages.forget_leaving()
     assert "remember me" in page.locator("#xk-log").inner_text()
     assert "Turn 2" in ask(page, "and go on").inner_text()
     page.click("[data-do=new]")
@@ -243,3 +248,11 @@ def test_hostile_question_is_shown_as_text(pages: Any) -> None:
     ask(page, "<img src=x onerror=\"document.title='owned'\"> **bold**")
     assert page.title() != "owned"
     assert page.locator("#xk-log img").count() == 0
+
+
+def test_phone_opens_its_history(pages: Any) -> None:
+    page = pages.open(phone=True)
+    ask(page, "pocket question")
+    assert not page.locator("#xk-history").is_visible()
+    page.click("[data-do=history]")
+    assert page.locator("#xk-history button", has_text="pocket question").is_visible()
