@@ -110,6 +110,8 @@ class Slots(_Record):
     step_s: float | None = None
     steps_per_s: float | None = None
     ckpt_minutes: float | None = None
+    ckpt_interval_minutes: float | None = None
+    """Time between two saves; `ckpt_minutes` is how long one takes."""
     mtbf_hours: float | None = None
     latency_s: float | None = None
     # input, network, storage

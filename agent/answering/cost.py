@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from agent.answer import Answer, Verdict
-from agent.answering import concept, rent, times
+from agent.answering import concept, rent, spot, times
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.machines import short_line
 from agent.answering.numbers import duration, money
@@ -31,6 +31,8 @@ def compose(request: Request, context: Context) -> Plan:
     has_model = slots.model is not None or slots.params_b is not None
     has_card = slots.gpu not in (None, "none") or slots.instance is not None
     has_work = slots.samples is not None or slots.tokens is not None
+    if slots.billing == "spot" and has_card and slots.hours is not None:
+        return (yield from spot.compose(request, context))
     if has_model and has_card and has_work:
         return (yield from times.compose(request, context))
     if has_model:
@@ -128,12 +130,25 @@ def _machine(draft: Draft) -> Steps:
         verdict = _tell_budget(draft, slots.budget, whole, priced)
     else:
         shown = (whole or priced)[:4]
-        draft.bullets([short_line(draft, row) for row in shown], title=draft.phrase("cost.listed"),
+        draft.bullets([_with_total(draft, row) for row in shown], title=draft.phrase("cost.listed"),
                       importance=HEAD)  # fmt: skip
         draft.offer(row.as_offer() for row in shown)
     draft.say("cost.ways")
     draft.say("cost.excludes", importance=DETAIL)
     return draft.finish(verdict)
+
+
+def _with_total(draft: Draft, row: InstanceOut) -> str:
+    """A type with its price, and the money of the hours asked for."""
+    hours, line = draft.request.slots.hours, short_line(draft, row)
+    if hours is None or row.price is None:
+        return line
+    total = float(row.price.amount) * hours * (draft.request.slots.instance_count or 1)
+    draft.figure("hours", hours, "h", sources=("user:hours",))
+    draft.figure(f"{row.instance_type}: total", round(total, 2), row.price.currency,
+                 formula="price * hours")  # fmt: skip
+    cost = money(total, row.price.currency, draft.language)
+    return draft.phrase("cost.total", line=line, hours=f"{hours:g}", cost=cost)
 
 
 def _tell_budget(

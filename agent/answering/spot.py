@@ -10,11 +10,11 @@ from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
 from agent.answering.machines import provider_name
 from agent.answering.numbers import duration, money
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.renting import default_region
+from agent.answering.renting import default_provider, default_region
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
 from agent.toolbox.catalog import InstanceOut, InstancesReport
-from agent.toolbox.speed import SpotReport
+from agent.toolbox.speed import ChosenInterval, SpotReport
 
 _MTBF_HOURS = 6.0
 _ABOUT_SAVING = re.compile(
@@ -32,6 +32,7 @@ def compose(request: Request, context: Context) -> Plan:
             {
                 "checkpoint_minutes": slots.ckpt_minutes,
                 "params_b": slots.params_b,
+                "interval_minutes": slots.ckpt_interval_minutes,
                 "mtbf_hours": slots.mtbf_hours or _MTBF_HOURS,
                 "job_hours": slots.hours,
                 "provider": slots.provider,
@@ -43,19 +44,24 @@ def compose(request: Request, context: Context) -> Plan:
     if slots.instance:
         calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider,
                                              "region": default_region(draft)}))  # fmt: skip
+    elif slots.gpu not in (None, "none"):
+        calls.append(_carriers(draft))
     results = yield tuple(calls)
     draft.use(*results)
     plan = results[0].report
     about_saving = (
         bool(_ABOUT_SAVING.search(request.search_query)) or slots.ckpt_minutes is not None
     )
+    if request.intent == "cost_estimate" and slots.hours is not None:
+        about_saving = False
     if isinstance(plan, SpotReport):
         if about_saving:
             _say_interval(draft, plan)
         for result in results:
             if isinstance(result.report, InstancesReport):
-                for row in result.report.instances[:1]:
+                for row in _cheapest_first(result.report)[:1]:
                     _say_quote(draft, row)
+                    _say_total(draft, row)
         _say_prices(draft, plan, importance=DETAIL if about_saving else HEAD)
         _say_terms(draft, plan)
         if not about_saving:
@@ -70,6 +76,8 @@ def _say_interval(draft: Draft, plan: SpotReport) -> None:
         why = "interruption rates differ by type and region; a few hours is a cautious guess"
         draft.assume([AssumptionOut(name="mtbf_hours", value=plan.mtbf_hours, unit="h", why=why)])
     draft.figure("overhead_pct", round(plan.overhead * 100, 1), "%", formula="overhead * 100")
+    if plan.chosen is not None:
+        _say_chosen(draft, plan, plan.chosen)
     draft.say(
         "spot.interval",
         interval=duration(plan.interval_minutes / 60, draft.language),
@@ -81,6 +89,66 @@ def _say_interval(draft: Draft, plan: SpotReport) -> None:
     )
     draft.say("spot.why")
     draft.say("spot.state")
+
+
+def _say_chosen(draft: Draft, plan: SpotReport, chosen: ChosenInterval) -> None:
+    """What the interval that was given costs, beside which the best one is told."""
+    draft.say(
+        "spot.chosen",
+        interval=duration(chosen.minutes / 60, draft.language),
+        mtbf=duration(plan.mtbf_hours, draft.language),
+        lost=duration(chosen.lost_minutes / 60, draft.language),
+        lost_share=f"{chosen.lost_share * 100:.1f}%",
+        save_share=f"{chosen.save_share * 100:.1f}%",
+        restart_share=f"{chosen.restart_share * 100:.1f}%",
+        overhead=f"{chosen.overhead * 100:.1f}%",
+        save=duration(plan.checkpoint_minutes / 60, draft.language),
+        importance=HEAD,
+    )
+
+
+def _carriers(draft: Draft) -> Call:
+    """Instances with the card asked for."""
+    slots = draft.request.slots
+    count = slots.gpu_count or 1
+    return Call(
+        "find_instances",
+        {"gpu": slots.gpu, "any_variant": slots.gpu_mem_gb is None,
+         "provider": default_provider(draft), "region": default_region(draft),
+         "min_gpu_count": count, "max_gpu_count": count, "limit": 50},
+    )  # fmt: skip
+
+
+def _cheapest_first(report: InstancesReport) -> list[InstanceOut]:
+    """What was named in the order of the catalog; what carries a card by its price."""
+    rows = [row for row in report.instances if row.spot is not None]
+    if report.given is not None:
+        return rows
+    whole = [row for row in rows if row.category == "gpu"]
+    return sorted(whole, key=lambda r: (r.price is None, r.price.amount if r.price else 0))
+
+
+def _say_total(draft: Draft, row: InstanceOut) -> None:
+    """Money of the hours asked for: spot from low to high, and on demand."""
+    hours, quote = draft.request.slots.hours, row.spot
+    if hours is None or quote is None:
+        return
+    machines = draft.request.slots.instance_count or 1
+
+    def total(amount: object) -> str:
+        value = float(str(amount)) * hours * machines
+        draft.figure(f"total of {hours:g} h at {amount}", round(value, 2), quote.currency,
+                     formula="price * hours * machines")  # fmt: skip
+        return money(value, quote.currency, draft.language)
+
+    draft.figure("hours", hours, "h", sources=("user:hours",))
+    values = {"hours": f"{hours:g}", "low": total(quote.low), "high": total(quote.high)}
+    on_demand = total(row.price.amount) if row.price else draft.phrase("machines.no_price")
+    if quote.likely is None:
+        draft.say("spot.total_range", on_demand=on_demand, importance=HEAD, **values)
+    else:
+        draft.say("spot.total", likely=total(quote.likely), on_demand=on_demand, importance=HEAD,
+                  **values)  # fmt: skip
 
 
 def _say_terms(draft: Draft, plan: SpotReport) -> None:

@@ -481,6 +481,9 @@ class SpotArguments(Arguments):
 
     checkpoint_minutes: float | None = Field(None, gt=0, description="How long one save takes")
     params_b: float | None = Field(None, gt=0, description="To estimate the save's length")
+    interval_minutes: float | None = Field(
+        None, gt=0, description="Minutes between saves that were chosen; its cost is told"
+    )
     mtbf_hours: float = Field(6.0, gt=0, description="Mean hours between interruptions")
     restart_minutes: float | None = Field(None, ge=0)
     job_hours: float | None = Field(None, gt=0)
@@ -489,6 +492,17 @@ class SpotArguments(Arguments):
     currency: str = "CNY"
     instances: int = Field(1, ge=1)
     provider: str | None = Field(None, description="Cloud whose spot terms are meant")
+
+
+class ChosenInterval(Row):
+    """What saving at the given interval costs."""
+
+    minutes: float
+    lost_minutes: float
+    lost_share: float
+    save_share: float
+    restart_share: float
+    overhead: float
 
 
 class SpotTerms(Row):
@@ -519,7 +533,10 @@ class SpotReport(Report):
     terms: tuple[SpotTerms, ...]
     seen: tuple[SpotSeen, ...]
 
+    chosen: ChosenInterval | None
+    """Cost of the interval that was given."""
     interval_minutes: float
+    """The best one."""
     checkpoint_minutes: float
     mtbf_hours: float
     lost_minutes: float
@@ -575,8 +592,12 @@ def plan_spot(arguments: SpotArguments) -> SpotReport:
         currency=arguments.currency,
     )
     terms, seen = _spot_terms(arguments.provider), _spot_seen()
+    chosen = _chosen_interval(arguments, save_s)
     return SpotReport(
-        figures=_figures(plan.figures()) + _spot_figures(terms, seen, save_s, arguments.mtbf_hours),
+        figures=_figures(plan.figures())
+        + _spot_figures(terms, seen, save_s, arguments.mtbf_hours)
+        + _chosen_figures(chosen),
+        chosen=chosen,
         terms=terms,
         seen=seen,
         interval_minutes=plan.interval_s / 60,
@@ -589,6 +610,49 @@ def plan_spot(arguments: SpotArguments) -> SpotReport:
         on_demand_cost=plan.on_demand_cost,
         saving=plan.saving,
         currency=plan.currency,
+    )
+
+
+def _chosen_interval(arguments: SpotArguments, save_s: float) -> ChosenInterval | None:
+    from tools.speed.spot import saving_cost
+
+    if arguments.interval_minutes is None:
+        return None
+    restart = arguments.restart_minutes
+    cost = saving_cost(
+        interval_s=arguments.interval_minutes * 60,
+        mtbf_hours=arguments.mtbf_hours,
+        checkpoint_s=save_s,
+        restart_s=None if restart is None else restart * 60,
+    )
+    return ChosenInterval(
+        minutes=arguments.interval_minutes,
+        lost_minutes=cost.lost_work_s / 60,
+        lost_share=cost.lost_share,
+        save_share=cost.save_share,
+        restart_share=cost.restart_share,
+        overhead=cost.overhead,
+    )
+
+
+def _chosen_figures(chosen: ChosenInterval | None) -> tuple[FigureOut, ...]:
+    if chosen is None:
+        return ()
+    formulas = {
+        "lost_share": "interval / 2 / mtbf",
+        "save_share": "checkpoint / interval",
+        "restart_share": "restart / mtbf",
+        "overhead": "lost + save + restart",
+    }
+    shares = tuple(
+        FigureOut(name=f"chosen interval: {name}", value=round(getattr(chosen, name) * 100, 1),
+                  unit="%", formula=formula)
+        for name, formula in formulas.items()
+    )  # fmt: skip
+    minutes = (("chosen interval", chosen.minutes), ("lost work", chosen.lost_minutes))
+    return shares + tuple(
+        FigureOut(name=name, value=value, unit="min", formula="given; half of it is lost")
+        for name, value in minutes
     )
 
 

@@ -26,7 +26,7 @@ _SLOT_FEATURES = {
     "providers": "providers2", "gpus": "cards2", "concurrency": "concurrency",
     "request_rate_per_s": "rate", "batch": "batch", "seq_len": "length", "samples": "samples",
     "epochs": "epochs", "step_s": "step_s", "hours": "hours", "price": "price",
-    "budget": "budget", "ckpt_minutes": "ckpt", "storage": "storage", "num_workers": "workers",
+    "budget": "budget", "ckpt_minutes": "ckpt", "ckpt_interval_minutes": "ckpt_interval", "storage": "storage", "num_workers": "workers",
     "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth",
     "rows": "rows", "model_size_mb": "file_size", "need_gb": "need", "tp": "tp",
     "latency_s": "latency", "img_kb": "img_file", "throughput_mb_s": "throughput",
@@ -51,6 +51,8 @@ def features_of(text: str, out: Resolution, extra: set[str]) -> set[str]:
             features.add(name)
     features |= {name for slot, name in _SLOT_FEATURES.items() if out.get(slot) is not None}
     features |= _derived(out)
+    if out.get("gpu") == "none":
+        features.discard("card")
     features |= {name for name, pattern in _DURATIONS.items() if pattern.search(text)}
     return features
 
@@ -78,8 +80,6 @@ def _derived(out: Resolution) -> set[str]:
         and get("task") is None,
     }
     features = {name for name, holds in rules.items() if holds}
-    if get("gpu") == "none":
-        features.discard("card")
     if out.is_classic:
         features.add("small_model")
     return features

@@ -19,7 +19,7 @@ _DIRECT = (
     "lora_targets",
     "gpu_memory_utilization", "gpu_layers", "concurrency", "request_rate_per_s", "tp", "pp", "num_workers", "vcpu", "nodes", "epochs",
     "steps", "samples", "tokens_per_sample", "tokens", "rows", "columns", "instance_count",
-    "hours", "ckpt_minutes", "mtbf_hours", "step_s", "steps_per_s", "latency_s",
+    "hours", "ckpt_minutes", "ckpt_interval_minutes", "mtbf_hours", "step_s", "steps_per_s", "latency_s",
     "bandwidth_gbps", "throughput_mb_s", "img_kb", "gpu_img_s", "gpu_util_pct", "discount",
     "budget", "host_ram_gb", "total_mem_gb", "need_gb", "model_size_mb", "gpu_mem_used_mib",
     "gpu_mem_total_mib", "probe", "dataset",
@@ -45,7 +45,7 @@ def resolve(document: Document, board: Board) -> Resolution:
     _tokens_each(out)
     _bare_length(board, out)
     _places(board, out)
-    _prices(board, out)
+    _prices(document, board, out)
     settle_job(document, board, out)
     settle_quantization(document, board, out)
     settle_engine(out)
@@ -126,6 +126,15 @@ def _family_name(mention: Any) -> str:
 _LONGEST_SAMPLE = 200_000
 
 
+def _is_budget(document: Document, price: Reading, out: Resolution) -> bool:
+    """Whether an amount beside a job to be placed is what may be spent ("$200 a month, what to
+    rent?")."""
+    if out.get("budget") is not None or out.get("instance") or price.value.per == "hour":
+        return False
+    has_job = out.spec is not None or out.get("params_b") is not None
+    return has_job and out.get("gpu") is None and table("cues", "recommend").has(document.text)
+
+
 def _tokens_each(out: Resolution) -> None:
     """Tokens said beside a number of samples are those of one ("50k samples of 1024 tokens")."""
     tokens, samples = out.get("tokens"), out.get("samples")
@@ -166,8 +175,11 @@ def _places(board: Board, out: Resolution) -> None:
             out.put("provider", implied.value, implied, inferred=True)
 
 
-def _prices(board: Board, out: Resolution) -> None:
+def _prices(document: Document, board: Board, out: Resolution) -> None:
     prices = board.of("price")
+    if len(prices) == 1 and _is_budget(document, prices[0], out):
+        out.put("budget", prices[0].value, prices[0])
+        return
     if len(prices) == 1:
         out.put("price", prices[0].value, prices[0])
     elif prices:

@@ -63,3 +63,52 @@ def test_a_cloud_without_the_single_card_is_counted_by_its_whole_machine() -> No
         text = advisor.ask(question).text
     assert "p4de.24xlarge" in text
     assert "rented whole" in text
+
+
+@pytest.mark.parametrize(
+    ("question", "interval", "mtbf"),
+    [
+        ("checkpoint 每 30 分钟一次 抢占式 平均 4 小时被回收 浪费多少", 30, 4),
+        ("spot gets reclaimed every 5 hours on average, I checkpoint every 20 minutes", 20, 5),
+        ("竞价实例大约每 6 小时被中断,每隔 1 小时保存一次模型,亏多少", 60, 6),
+    ],
+)
+def test_intervals_between_saves_and_interruptions(
+    question: str, interval: float, mtbf: float
+) -> None:
+    slots = parse(question).slots
+    assert (slots.ckpt_interval_minutes, slots.mtbf_hours) == (interval, mtbf)
+    assert slots.tokens_per_sample is None
+
+
+def test_the_interval_that_was_given_is_judged() -> None:
+    """15 of 240 minutes lost, 1 of 30 saving, 10 of 240 restarting: 13.75 %."""
+    answer, _ = answered("checkpoint 每 30 分钟一次 抢占式 平均 4 小时被回收 浪费多少")
+    shares = {f.name: f.value for f in answer.figures if f.name.startswith("chosen interval:")}
+    assert shares["chosen interval: lost_share"] == pytest.approx(6.25, abs=0.06)
+    assert shares["chosen interval: overhead"] == pytest.approx(13.75, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("question", "hours"),
+    [
+        ("gn7e 用抢占式训练 3 天大概多少钱", 72),
+        ("A100 for 2 weeks, how much?", 336),
+        ("每天跑 8 小时 A10 用 20 天要多少钱", 160),
+        ("g5.xlarge spot for 48 hours, how much?", 48),
+    ],
+)
+def test_days_are_hours_of_rent(question: str, hours: float) -> None:
+    assert parse(question).slots.hours == hours
+
+
+def test_a_day_as_a_unit_of_price_is_no_length() -> None:
+    assert parse("QLoRA 13B 一天不超过50 租什么").slots.hours is None
+
+
+def test_spot_is_told_with_the_total_of_the_hours() -> None:
+    """Alibaba's floor is a tenth of on demand: the low total is a tenth of the high one."""
+    answer, _ = answered("gn7e 用抢占式训练 3 天大概多少钱")
+    assert "72 小时合计" in answer.text
+    totals = sorted(float(f.value) for f in answer.figures if f.name.startswith("total of 72 h"))
+    assert totals[-1] == pytest.approx(10 * totals[0], rel=0.01)

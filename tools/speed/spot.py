@@ -192,6 +192,58 @@ def spot_plan(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SavingCost:
+    """What saving at a given interval costs on a machine that may be taken away."""
+
+    lost_work_s: float
+    """Mean work thrown away by one interruption: half an interval."""
+    lost_share: float
+    """Work thrown away, over the undisturbed time."""
+    save_share: float
+    """Time that saves take, over the undisturbed time."""
+    restart_share: float
+    """Time until training goes on again, over the undisturbed time."""
+
+    @property
+    def overhead(self) -> float:
+        """All three together."""
+        return self.lost_share + self.save_share + self.restart_share
+
+
+def saving_cost(
+    *, interval_s: float, mtbf_hours: float, checkpoint_s: float, restart_s: float | None = None
+) -> SavingCost:
+    """The cost of a checkpoint interval that was chosen, not computed.
+
+    Args:
+        interval_s: Seconds of work between two saves.
+        mtbf_hours: Mean hours between interruptions of the whole job.
+        checkpoint_s: Seconds that one save stops the training.
+        restart_s: Seconds from the interruption until training goes on; assumed 600.
+
+    Raises:
+        BadQuantityError: If a number is not above zero.
+
+    Source: arXiv 2410.18124, overhead = checkpoint / interval + (interval / 2 + restart) / MTBF.
+
+    >>> cost = saving_cost(interval_s=1800, mtbf_hours=4, checkpoint_s=60, restart_s=600)
+    >>> cost.lost_work_s, round(cost.lost_share, 4), round(cost.overhead, 4)
+    (900.0, 0.0625, 0.1375)
+    """
+    require_positive("interval_s", interval_s)
+    require_positive("mtbf_hours", mtbf_hours)
+    require_positive("checkpoint_s", checkpoint_s)
+    restart = DEFAULT_RESTART_S if restart_s is None else restart_s
+    mtbf_s = mtbf_hours * 3600
+    return SavingCost(
+        lost_work_s=interval_s / 2,
+        lost_share=interval_s / 2 / mtbf_s,
+        save_share=checkpoint_s / interval_s,
+        restart_share=restart / mtbf_s,
+    )
+
+
 def _cost(hours: float | None, price: Decimal | None, instances: int) -> Decimal | None:
     return money(hours, price * instances) if hours is not None and price is not None else None
 

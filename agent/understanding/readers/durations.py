@@ -1,0 +1,109 @@
+"""Spans of time that mean something of their own: time between interruptions or saves, days."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from agent.understanding.numerals import HAN, english_words, parse_number
+from agent.understanding.readings import Board
+from agent.understanding.text import Document
+
+_MOST = 20
+_WORDS = "|".join(sorted(english_words(), key=len, reverse=True))
+_N = rf"(?P<n>\d{{1,5}}(?:\.\d{{1,2}})?|{HAN}{{1,4}}|(?<![a-z])(?:{_WORDS}))"
+_UNIT = (
+    r"(?:个)?(?P<unit>小时|分钟|分|天|周|hours?|hrs?|h|minutes?|mins?|min|days?|weeks?)(?![a-z])"
+)
+_SPAN = rf"{_N}\s?-?{_UNIT}"
+_HOURS = {"小": 1.0, "h": 1.0, "分": 1 / 60, "m": 1 / 60, "天": 24.0, "d": 24.0, "周": 168.0,
+          "w": 168.0}  # fmt: skip
+_TAKEN = r"(?:被)?(?:回收|中断|释放|抢占|打断|掉线|驱逐|停掉)"
+_TAKEN_EN = r"(?:reclaim(?:ed|s)?|interrupt(?:ed|s|ions?)?|preempt(?:ed|s|ions?)?|evict(?:ed|s)?)"
+_ABOUT = r"(?:about|roughly|around|on average|approximately)?\s?"
+_INTERRUPTED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?:平均|大概|大约|每隔?|约)+\s?{_SPAN}\s?(?:左右)?(?:就|会|都)?{_TAKEN}",
+        rf"{_SPAN}\s?(?:左右)?(?:就|会)?{_TAKEN}一?次",
+        rf"{_TAKEN}(?:间隔|周期)[^\d,。;\n]{{0,6}}{_SPAN}",
+        rf"{_TAKEN_EN}[a-z ]{{0,16}}?(?:every|each|after)\s{_ABOUT}{_SPAN}",
+        rf"(?:every|each)\s{_ABOUT}{_SPAN}[a-z ]{{0,24}}?{_TAKEN_EN}",
+    )
+)
+_SAVE = r"(?:checkpoint|ckpt|检查点|断点|存档|保存|存盘|存)"
+_SAVED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"{_SAVE}[^,。;\n0-9]{{0,6}}?每隔?\s?{_SPAN}",
+        rf"每隔?\s?{_SPAN}\s?(?:就)?(?:存|保存|写|做|打)?(?:一次|一个|下)?\s?{_SAVE}",
+        rf"(?:checkpoint(?:s|ing|ed)?|sav(?:e|es|ed|ing))[a-z ]{{0,24}}?(?:every|each)\s"
+        rf"{_ABOUT}{_SPAN}",
+        rf"(?:every|each)\s{_ABOUT}{_SPAN}[a-z ,]{{0,12}}?(?:checkpoint|save)",
+        rf"{_SPAN}\s(?:checkpoint|save)(?:s| interval)?(?! takes)",
+    )
+)
+_A_DAY = re.compile(
+    rf"(?:每天|一天|每日)[^\d,。;\n]{{0,4}}?{_N}\s?(?:个)?小时"
+    rf"|(?P<m>\d{{1,2}})\s?(?:hours?|hrs?|h)\s?(?:/|a|per|each|every)\s?day"
+)
+_DAYS = re.compile(rf"{_N}\s?-?(?:个)?(?P<unit>天|日|周|days?|weeks?)(?![a-z内后前])")
+_ONE = ("一", "1", "a", "one", "an")
+_WORKDAYS_OF_A_MONTH = 30
+
+
+def read_durations(document: Document, board: Board) -> None:
+    """Note the mean time between interruptions, that between saves, and days of rent."""
+    for slot, patterns, factor in (
+        ("mtbf_hours", _INTERRUPTED, 1.0),
+        ("ckpt_interval_minutes", _SAVED, 60.0),
+    ):
+        for pattern in patterns:
+            for found in islice(pattern.finditer(document.rest()), _MOST):
+                value = _hours(found["n"], found["unit"])
+                if value:
+                    board.add(slot, round(value * factor, 6), found.start(), found.end(),
+                              weight=5.0)  # fmt: skip
+                    document.take(found.start("n"), found.end("unit"))
+    _read_days(document, board)
+
+
+def _read_days(document: Document, board: Board) -> None:
+    text = document.rest()
+    daily = _A_DAY.search(text)
+    days = next(
+        (
+            f
+            for f in islice(_DAYS.finditer(text), _MOST)
+            if f["n"] not in _ONE and _is_rent(text, f)
+        ),
+        None,
+    )
+    if daily is not None:
+        each = _value(daily["n"] or daily["m"])
+        count = _hours(days["n"], days["unit"]) / 24 if days is not None else None
+        if count is None and re.search("月|month", text):
+            count = _WORKDAYS_OF_A_MONTH
+        if each and each <= 24 and count:
+            board.add("hours", each * count, daily.start(), daily.end(), weight=4.0)
+            document.take(daily.start(), daily.end())
+            if days is not None:
+                document.take(days.start(), days.end())
+    elif days is not None:
+        board.add("hours", _hours(days["n"], days["unit"]), days.start(), days.end(), weight=3.0)
+        document.take(days.start(), days.end())
+
+
+def _is_rent(text: str, found: re.Match[str]) -> bool:
+    """Whether days are a length of use, not a date or a deadline that something is past."""
+    return _hours(found["n"], found["unit"]) > 0 and not text.startswith("ago", found.end() + 1)
+
+
+def _hours(written: str, unit: str) -> float:
+    value = _value(written)
+    return 0.0 if value is None else value * _HOURS.get(unit[0], 24.0)
+
+
+def _value(written: str) -> float | None:
+    value = parse_number(written)
+    return english_words().get(written) if value is None else value
