@@ -19,7 +19,8 @@ _SLOTS = (
     "model", "params_b", "method", "precision", "quantization", "kv_cache_dtype", "optimizer",
     "lora_rank", "lora_targets", "batch", "grad_accum", "gradient_checkpointing", "attention",
     "seq_len", "output_len", "concurrency", "gpu_memory_utilization", "gpu_layers", "img_size",
-    "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage", "strategy", "offload",
+    "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage",
+    "strategy", "offload",
 )  # fmt: skip
 _PARTS = {
     "weights": ("weights", "adapters", "master_weights", "quantization_constants"),

@@ -13,6 +13,7 @@ from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.host import compose_host, is_host_question
 from agent.answering.largest import asks_largest, compose_largest
 from agent.answering.numbers import gib, quoted
+from agent.answering.offload import can_offload, compose_offload
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import cards_to_rent, say_fitting_cards
@@ -435,14 +436,24 @@ def serving(draft: Draft) -> Steps:
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
     if chosen.verdict == "does_not_fit" and slots.seq_len is None:
         chosen = yield from _short_context(draft, chosen, formats[0])
-    verdict = verdict_of(chosen)
-    told.say_verdict(draft, chosen)
-    if _differs(card, chosen, slots.gpu_mem_gb):
+    split = None
+    if can_offload(draft, chosen):
+        arguments = told.memory_arguments(slots, task="infer", gpu_layers=None, **_format(said))
+        split = yield from compose_offload(draft, chosen, arguments)
+    if split is not None:
+        verdict, chosen, others = split.verdict, split.report, []
+    else:
+        verdict = verdict_of(chosen)
+        told.say_verdict(draft, chosen)
+    if split is None and _differs(card, chosen, slots.gpu_mem_gb):
         verdict = "depends"
     if card is not None and card.fp8_supported is False and slots.quantization == "fp8":
         verdict = "depends" if verdict != "does_not_fit" else verdict
     _say_serving_details(draft, chosen, others, card)
-    yield from _rent(draft, chosen, verdict)
+    if split is not None:
+        yield from say_fitting_cards(draft, split.whole)
+    else:
+        yield from _rent(draft, chosen, verdict)
     draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
     return Found(verdict, told.memory_range(chosen), chosen)
 

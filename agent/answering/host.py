@@ -39,6 +39,8 @@ def is_host_question(request: Request) -> bool:
     gpu = (slots.gpu or "").casefold()
     if gpu == "none" or gpu.startswith("apple"):
         return True
+    if slots.gpu_mem_gb is not None and slots.host_ram_gb is not None:
+        return False
     runs_on_cpu = slots.framework in ("ollama", "llama.cpp") or slots.host_ram_gb is not None
     return not gpu and runs_on_cpu and _SYSTEM_MEMORY.search(request.search_query) is not None
 

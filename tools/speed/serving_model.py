@@ -173,7 +173,10 @@ def decode_parts(
         found["cache"] = reading
         found["launch"] = launch
     found["links"] = _links(step, shape, c, ways)
-    found["host"] = spilled / (step.host_gb_s * 1e9) if step.host_gb_s and spilled else 0.0
+    touched = spilled
+    if shape.is_moe:
+        touched *= min(1.0, read * ways / weight_bytes(shape, step.weights))
+    found["host"] = touched / (step.host_gb_s * 1e9) if step.host_gb_s and spilled else 0.0
     return found
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 from agent.understanding.numerals import DIGITS
 from agent.understanding.phrases import PhraseTable, table
-from agent.understanding.readings import Board
+from agent.understanding.readings import Board, Reading
 from agent.understanding.text import Document
 
 _MOST = 60
@@ -109,12 +109,33 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
     return None
 
 
+_BESIDE = 8
+"""Characters between a card and a size that may be its memory."""
+_ADDED = re.compile(r"(?:加上?|配|外加|和|\+|plus|with|and)\s?(?:内存|memory)?\s?\Z")
+
+
+def _is_apart(text: str, amount: Amount, card: Reading) -> bool:
+    """True when a size beside a card is the host's: added to it, or more than the card has."""
+    if _ADDED.search(text[card.end : amount.start]):
+        return True
+    largest = max([card.value.spec.memory_label_gb or 0, *_other_sizes(card.value.also)])
+    return bool(largest) and amount.gb > largest
+
+
+def _other_sizes(names: tuple[str, ...]) -> list[float]:
+    """Memory of other rows that a bare name could mean, GB."""
+    from tools.gpus import get_gpu
+
+    return [get_gpu(name).memory_label_gb or 0 for name in names]
+
+
 def _either_memory(text: str, amount: Amount, board: Board) -> str:
     """内存 or memory: of the card beside it, else of the host when one is spoken of."""
     around = text[max(0, amount.start - 30) : amount.end + 20]
     if _table("host_words").has(around) or amount.gb > 200:
         return "host_ram_gb"
     cards = board.of("card")
-    if any(abs(amount.start - card.end) <= 8 for card in cards):
+    beside = [card for card in cards if abs(amount.start - card.end) <= _BESIDE]
+    if beside and not any(_is_apart(text, amount, card) for card in beside):
         return "gpu_mem_gb"
     return "host_ram_gb" if "内存" in around else "gpu_mem_gb"

@@ -1,0 +1,43 @@
+"""llama.cpp with layers left in host memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agent.answers import answered
+from tools.units import GIB
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "llama.cpp 70B Q4_K_M 在 24G 显存 + 64G 内存 能跑多快",
+        "can a 24 GB 3090 plus 64GB RAM run llama 3.3 70B q4_k_m in llama.cpp?",
+    ],
+)
+def test_a_70b_runs_half_on_the_card(question: str) -> None:
+    """70.6e9 * 4.89 / 8 = 43 GB in 80 layers, 0.5 GiB each: about 40 on 22-24 GiB."""
+    answer, _ = answered(question)
+    figures = {f.name: float(f.value) for f in answer.figures}
+    assert 34 <= figures["layers_on_card"] <= 46
+    assert 15 * GIB < figures["host_need"] < 24 * GIB
+    assert answer.verdict == "fits"
+    assert answer.memory is not None
+    assert answer.memory.usable_bytes is not None
+    assert answer.memory.low_bytes < answer.memory.usable_bytes
+    assert "token" in answer.text
+
+
+def test_too_little_host_memory_is_said() -> None:
+    """About 20 GiB stay in host memory, of 16 GB not even 15 GiB can be used."""
+    answer, _ = answered("llama.cpp 70B Q4_K_M, RTX 4090 加 16G 内存能跑吗")
+    assert answer.verdict == "does_not_fit"
+
+
+def test_given_layers_are_counted() -> None:
+    """40 of 64 layers of 20 GB of weights are 11.4 GiB, and a 12 GB card has 11.5."""
+    answer, _ = answered("llama-server -m qwen2.5-32b-q4_k_m.gguf -ngl 40 -c 8192 3060 12G")
+    assert answer.verdict == "does_not_fit"
+    assert "40 of 64" in answer.text
+    answer, _ = answered("llama-server -m qwen2.5-32b-q4_k_m.gguf -ngl 20 -c 8192 3060 12G")
+    assert answer.verdict != "does_not_fit"
