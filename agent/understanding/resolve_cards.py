@@ -133,7 +133,7 @@ def _cards_without_name(board: Board, out: Resolution) -> None:
     memory = board.best("gpu_mem_gb")
     if memory is not None:
         out.put("gpu_mem_gb", memory.value, memory)
-    elif (bare := _bare_size(board)) is not None:
+    elif not board.has("gpu_none") and (bare := _bare_size(board)) is not None:
         memory = bare
         out.put("gpu_mem_gb", bare.value, bare, inferred=True)
     loose, per_node, nodes = board.best("loose_count"), board.best("per_node"), board.best("nodes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
 from agent.understanding.resolution import Resolution
 from agent.understanding.text import Document
@@ -144,10 +145,32 @@ def settle_engine(out: Resolution) -> None:
         out.put("framework", "llama.cpp", inferred=True)
 
 
+_SIDE_BY_SIDE = 12
+"""Characters between two formats that are compared."""
+
+
+def _formats_compared(document: Document, board: Board) -> bool:
+    """Whether formats are set against each other and no model is spoken of ("Q4_0 和 Q8_0")."""
+    if any(board.has(slot) for slot in ("model_match", "params_b", "model_family", "model_small")):
+        return False
+    found = sorted(board.of("quantization"), key=lambda reading: reading.start)
+    return any(
+        first.value != second.value
+        and second.start - first.end <= _SIDE_BY_SIDE
+        and (
+            table("resolve", "against").has(document.text[first.end : second.start])
+            or document.text[first.end : second.start].strip() in ("/", "、")
+        )
+        for first, second in pairwise(found)
+    )
+
+
 def settle_quantization(document: Document, board: Board, out: Resolution) -> None:
     """Settle ``quantization``, by what was said and by the format in the model's name."""
     named = board.best("quantization_named")
     said = board.best("quantization")
+    if said is not None and _formats_compared(document, board):
+        said = None
     reading = said or named
     if named is not None and (said is None or said.value in str(named.value)):
         reading = named

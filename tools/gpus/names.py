@@ -190,6 +190,8 @@ def _is_in_place(folded: str, reading: Reading) -> bool:
 
 _MOST_BARE = 512
 """More cards than this in front of a bare number are pixels: 1920x1080."""
+_NEXT_NUMBER = re.compile(r" [a-z\u4e00-\u9fff]{1,8}[ :=为]{0,2}\d")
+"""A noun that counts the number behind it: `4090 图片 1024x1024`, `3090 steps 500`."""
 _STRONG_NUMBERS = re.compile(r"[345]0[5-9]0")
 """Numbers that hardly ever mean anything but a card."""
 
@@ -218,7 +220,7 @@ def _place_precedes(folded: str, start: int) -> bool:
 def _unit_follows(folded: str, end: int) -> bool:
     rest = folded[end : end + 16].lstrip(" -")
     if rest.startswith(vocabulary().not_a_card_after) and not rest.startswith(("个人", "步骤")):
-        return True
+        return _NEXT_NUMBER.match(folded, end) is None
     return re.match(r"x ?\d{3,}|[.:]\d|,\d{3}|=", rest) is not None
 
 

@@ -268,7 +268,7 @@ def _count_word() -> re.Pattern[str]:
     words = vocabulary().count_words
     chinese = "|".join(sorted((w for w in words if not w.isascii()), key=len, reverse=True))
     english = "|".join(w for w in words if w.isascii() and w != "a")
-    counted = rf"(?P<zh>{chinese}) ?(?:张|块|卡|片|颗|枚|个|(?<=双)路?)(?:的)?"
+    counted = rf"(?P<zh>{chinese}) ?(?:张|块|卡|片|颗|枚|个|(?<=双)路?|(?<=[俩两])(?<![我你他她咱们][俩两]))(?:的)?"
     return re.compile(rf"(?:{counted}|(?<![a-z])(?P<en>{english})(?:-| x)?) ?$")
 
 

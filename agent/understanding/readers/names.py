@@ -60,8 +60,7 @@ def read_models(document: Document, board: Board) -> None:
         if not document.is_free(mention.start, mention.end):
             continue
         board.add("model_match", mention.match, mention.start, mention.end)
-        if mention.match.quantization:
-            board.add("quantization_named", mention.match.quantization, mention.start, mention.end)
+        _read_format(document, board, mention)
         document.take(mention.start, mention.end)
     for hit in table("words", "unlisted_models").find(document.text):
         if document.is_free(hit.start, hit.end):
@@ -80,6 +79,17 @@ def read_models(document: Document, board: Board) -> None:
     for hit in table("words", "small_models").find(document.rest()):
         board.add("model_small", hit.value, hit.start, hit.end)
         document.take(hit.start, hit.end)
+
+
+def _read_format(document: Document, board: Board, mention: Any) -> None:
+    """The format in a model's name; MLX is a program, its bits stand beside it."""
+    named = mention.match.quantization
+    if named == "mlx":
+        board.add("framework", "mlx", mention.start, mention.end, weight=0.5)
+        bits = table("words", "quantization").find(document.text[mention.start : mention.end])
+        named = bits[0].value if bits else None
+    if named:
+        board.add("quantization_named", named, mention.start, mention.end)
 
 
 _UNKNOWN = re.compile(
@@ -185,11 +195,18 @@ def _merged_slices(cards: list[Card]) -> list[Card]:
     return cards
 
 
+_SPACED_TYPE = re.compile(
+    r"(?<![a-z0-9])(?:standard[ _])?n[cdvg]\d{1,3}[a-z]{0,4}(?:[ _][a-z]{1,4}\d{1,3})?[ _]v\d(?![a-z0-9])"
+)
+"""Azure's types as its pages write them, with blanks: NC24ads A100 v4."""
+
+
 def read_instances(document: Document, board: Board) -> None:
     """Note instance types and families."""
     from tools.catalog import scan_instances
 
-    for mention in scan_instances(document.text)[:MOST]:
+    text = _SPACED_TYPE.sub(lambda found: found[0].replace(" ", "_"), document.text)
+    for mention in scan_instances(text)[:MOST]:
         if not document.is_free(mention.start, mention.end):
             continue
         board.add("instance_mention", mention, mention.start, mention.end)
