@@ -35,8 +35,12 @@ def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent."""
     from agent.answering.inverse import compose_inverse, is_inverse
 
+    from agent.answering.prices import compose_ranking, is_price_ranking
+
     if is_inverse(request):
         return compose_inverse(request)
+    if is_price_ranking(request):
+        return compose_ranking(request)
     name = _MODULES[request.intent]
     if name == "fit" and request.slots.task != "train" and (request.slots.tp or 1) > 1:
         name = "plans"

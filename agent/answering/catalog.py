@@ -15,6 +15,7 @@ from agent.answering.machines import (
 )
 from agent.answering.numbers import quoted
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.prices import asks_cheaper, currency_of, say_cheaper
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstanceOut, InstancesReport
@@ -39,15 +40,22 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
 
 def _names(draft: Draft, names: tuple[str, ...]) -> Steps:
     slots = draft.request.slots
-    clouds = slots.providers or (slots.provider,)
+    clouds: tuple[str | None, ...] = slots.providers or (slots.provider,)
+    if len(names) > 1 and "provider" in draft.request.inferred:
+        clouds = (None,)
+    currency = currency_of(draft) if len(names) > 1 else None
     calls = tuple(
-        Call("find_instances", {"name": name, "provider": cloud, "region": slots.region})
+        Call("find_instances", {"name": name, "provider": cloud, "region": slots.region,
+                                "currency": currency, "limit": 50 if currency else None})
         for name in names
         for cloud in clouds
-    )
+    )  # fmt: skip
     results = yield calls
     draft.use(*results)
     needs_gpu = False
+    reports = [r.report for r in results if isinstance(r.report, InstancesReport)]
+    if currency and asks_cheaper(draft.request):
+        say_cheaper(draft, reports)
     for result in results:
         report = result.report
         if not isinstance(report, InstancesReport):

@@ -130,6 +130,9 @@ def _machine(draft: Draft) -> Steps:
         verdict = _tell_budget(draft, slots.budget, whole, priced)
     else:
         shown = (whole or priced)[:4]
+        if not shown:
+            shown = sorted(report.instances, key=lambda row: not row.listed)[:4]
+            draft.say("cost.none_dated", name=slots.instance or slots.gpu, importance=HEAD)
         draft.bullets([_with_total(draft, row) for row in shown], title=draft.phrase("cost.listed"),
                       importance=HEAD)  # fmt: skip
         draft.offer(row.as_offer() for row in shown)

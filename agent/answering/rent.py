@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from typing import Any
 
@@ -22,6 +23,7 @@ from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.rent import MissOut, NearMissOut, RecommendedOut, RecommendReport
+from tools.units import format_significant
 
 _SIZES = (7.0, 14.0, 70.0)
 _NOT_FOR_THE_SEARCH = ("gpu", "gpu_mem_gb", "gpu_count", "instance", "provider")
@@ -98,12 +100,36 @@ def _search(draft: Draft, method: str | None) -> Call:
         "hours": slots.hours,
     }
     if slots.budget is not None:
-        arguments["budget"] = slots.budget.amount
+        period = period_of(draft.request)
+        amount = slots.budget.amount * (HOURS_OF[period] if period == "day" else 1)
+        arguments["budget"] = amount
         arguments["budget_currency"] = slots.budget.currency or _currency(draft)
-        arguments["budget_per"] = {"hour": "hour", "month": "month", "total": "run"}[
-            slots.budget.per or "total"
-        ]
+        arguments["budget_per"] = {"hour": "hour", "month": "month"}.get(period, "run")
     return Call("recommend", {k: v for k, v in arguments.items() if v is not None})
+
+
+HOURS_OF = {"day": 24.0, "month": 730.0}
+"""Hours of a period that a budget is said for."""
+_DAILY = re.compile(r"天|日|day|daily", re.IGNORECASE)
+
+
+def period_of(request: Request) -> str:
+    """What a budget is for: an hour, a day, a month, or all of it.
+
+    Amounts a day are kept as amounts an hour; the words of the reader tell them apart.
+    """
+    budget, span = request.slots.budget, request.spans.get("budget")
+    if budget is None or budget.per in (None, "total"):
+        return "total"
+    if budget.per == "hour" and span is not None and _DAILY.search(span.text):
+        return "day"
+    return budget.per
+
+
+def _is_covered(request: Request, offer: RecommendedOut) -> bool:
+    """Whether a budget a day or a month pays for an offer round the clock."""
+    full = HOURS_OF.get(period_of(request))
+    return full is None or (offer.affordable_hours or 0) >= full
 
 
 def _currency(draft: Draft) -> str:
@@ -113,6 +139,9 @@ def _currency(draft: Draft) -> str:
 def _tell(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> None:
     found = [r.report for r in results if isinstance(r.report, RecommendReport)]
     what = told.what(draft, need)
+    if _prefers_second(draft.request, found):
+        found = [found[1]]
+        what = told.what(draft, need.model_copy(update={"method": "qlora"}))
     if found and found[0].offers:
         _tell_offers(draft, found[0], what)
     else:
@@ -123,7 +152,7 @@ def _tell(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> 
             draft.say("rent.asked_instance", line=line)
     alternative = results[3].report if len(results) > 3 else None
     if len(found) > 1 and isinstance(alternative, MemoryReport) and found[1].offers:
-        lines = [offer_line(draft, o) for o in found[1].offers[:2]]
+        lines = [offer_line(draft, o) + _paid_hours(draft, o) for o in found[1].offers[:2]]
         title = draft.phrase("rent.qlora_instead", need=gib(alternative.process_bytes))
         draft.bullets(lines, title=title)
         draft.offer(o.instance.as_offer() for o in found[1].offers[:2])
@@ -154,10 +183,56 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
         costs.append(
             draft.phrase("rent.job", hours=duration(best.hours, draft.language), cost=cost)
         )
+    _say_budget(draft, best)
     draft.add(told.joined(draft, costs) + draft.phrase("catalog.stop"))
-    draft.bullets([offer_line(draft, o) for o in found.offers[1:3]],
+    draft.bullets([offer_line(draft, o) + _paid_hours(draft, o) for o in found.offers[1:3]],
                   title=draft.phrase("rent.others"), importance=BODY)  # fmt: skip
     draft.offer(o.instance.as_offer() for o in found.offers[:3])
+
+
+def _prefers_second(request: Request, found: list[RecommendReport]) -> bool:
+    """Whether QLoRA comes first: the method was left open and it makes more of the budget."""
+    if request.slots.budget is None or "method" not in request.inferred or len(found) < 2:
+        return False
+    if not found[1].offers:
+        return False
+    if not found[0].offers:
+        return True
+    first, second = found[0].offers[0], found[1].offers[0]
+    return not _is_covered(request, first) and second.cost_per_hour < first.cost_per_hour
+
+
+def _say_budget(draft: Draft, offer: RecommendedOut) -> None:
+    """What a budget buys of the first choice: all of the time, or so many hours."""
+    budget, hours = draft.request.slots.budget, offer.affordable_hours
+    period = period_of(draft.request)
+    if budget is None or hours is None:
+        return
+    full = HOURS_OF.get(period)
+    amount = budget.amount * (24 if period == "day" else 1)
+    told_amount = money(amount, budget.currency or _currency(draft), draft.language)
+    draft.figure("budget", amount, budget.currency or _currency(draft), sources=("user:budget",))
+    draft.figure("affordable_hours", round(hours, 2), "h", formula="budget / price")
+    values: dict[str, Any] = {"budget": told_amount, "hours": format_significant(hours, 3)}
+    if full is None:
+        draft.say("rent.budget_total", importance=HEAD, **values)
+    elif hours >= full:
+        draft.say(f"rent.budget_covers_{period}", importance=HEAD, **values)
+    else:
+        each = hours / (HOURS_OF["month"] / 24)
+        draft.figure("hours_a_day", round(each, 2), "h", formula="affordable_hours / 30.4 days")
+        draft.say(f"rent.budget_part_{period}", each=format_significant(each, 2),
+                  full=f"{full:g}", importance=HEAD, **values)  # fmt: skip
+
+
+def _paid_hours(draft: Draft, offer: RecommendedOut) -> str:
+    """Hours that the budget buys of another choice."""
+    if draft.request.slots.budget is None or offer.affordable_hours is None:
+        return ""
+    hours = offer.affordable_hours
+    draft.figure(f"{offer.instance.instance_type}: affordable", round(hours, 2), "h",
+                 formula="budget / price")  # fmt: skip
+    return draft.phrase("rent.paid_hours", hours=format_significant(hours, 3))
 
 
 def _tell_none(draft: Draft, need: MemoryReport, what: str) -> None:

@@ -39,7 +39,21 @@ class InstancesArguments(Arguments):
     cpu_only: bool | None = Field(None, description="True asks for CPU types")
     min_vcpu: int | None = Field(None, ge=1)
     min_memory_gib: float | None = Field(None, gt=0, description="Host memory, GiB")
+    currency: str | None = Field(
+        None,
+        description="Convert prices to it by the dated rates and sort by the price of one GPU",
+    )
     limit: int = Field(_MOST, ge=1, le=50)
+
+
+class ComparedOut(Row):
+    """The dated on-demand price in the currency asked for."""
+
+    currency: str
+    per_hour: Decimal
+    per_gpu_hour: Decimal | None
+    """Of one whole card; None for a type without any."""
+    rates_as_of: str
 
 
 class PriceOut(Row):
@@ -94,6 +108,8 @@ class InstanceOut(Row):
     listed: tuple[PriceOut, ...]
     """Other prices: undated on demand, subscription."""
     spot: SpotOut | None
+    compared: ComparedOut | None = None
+    """Where a currency was asked for and there is a dated price."""
     note: str | None
     source: str
 
@@ -178,7 +194,9 @@ def find_instances(arguments: InstancesArguments) -> InstancesReport:
             field="name", given=None, allowed="a name, a card, a GPU memory, or cpu_only"
         )
     offers = _searched(arguments)
-    shown = tuple(instance_out(o, arguments.region) for o in offers[: arguments.limit])
+    if arguments.currency is not None:
+        offers = _by_price(offers, arguments)
+    shown = _shown(offers, arguments)
     return InstancesReport(
         figures=figures_of(shown),
         citations=citations_of(offers[: arguments.limit]),
@@ -190,6 +208,51 @@ def find_instances(arguments: InstancesArguments) -> InstancesReport:
         elsewhere=(),
         total=len(offers),
     )
+
+
+def _shown(
+    offers: tuple[InstanceOffer, ...], arguments: InstancesArguments
+) -> tuple[InstanceOut, ...]:
+    rows = (instance_out(o, arguments.region) for o in offers[: arguments.limit])
+    if arguments.currency is None:
+        return tuple(rows)
+    return tuple(
+        row.model_copy(update={"compared": compared(row, arguments.currency)}) for row in rows
+    )
+
+
+def compared(row: InstanceOut, currency: str) -> ComparedOut | None:
+    """A type's dated on-demand price in another currency, whole and for one card.
+
+    Raises:
+        BadQuantityError: If there is no rate for the currency.
+    """
+    from tools.catalog import exchange_rates
+
+    if row.price is None or row.price.per != "hour":
+        return None
+    rates = exchange_rates()
+    amount = rates.convert(row.price.amount, given=row.price.currency, wanted=currency)
+    cards = Decimal(str((row.gpu_count or 0) * (row.gpu_share or 1)))
+    return ComparedOut(
+        currency=currency,
+        per_hour=amount.quantize(Decimal("0.0001")),
+        per_gpu_hour=(amount / cards).quantize(Decimal("0.0001")) if cards else None,
+        rates_as_of=rates.as_of.isoformat(),
+    )
+
+
+def _by_price(
+    offers: tuple[InstanceOffer, ...], arguments: InstancesArguments
+) -> tuple[InstanceOffer, ...]:
+    """Cheapest card first; offers without a dated price last."""
+
+    def key(offer: InstanceOffer) -> tuple[bool, Decimal]:
+        found = compared(instance_out(offer, arguments.region), arguments.currency or "CNY")
+        price = None if found is None else found.per_gpu_hour or found.per_hour
+        return price is None, price or Decimal(0)
+
+    return tuple(sorted(offers, key=key))
 
 
 def _searched(arguments: InstancesArguments) -> tuple[InstanceOffer, ...]:
@@ -232,7 +295,7 @@ def _by_name(found: InstanceLookup, arguments: InstancesArguments) -> InstancesR
     offers = found.offers or tuple(o for f in found.families for o in f.offers)
     if found.kind == "unknown":
         offers = ()
-    shown = tuple(instance_out(o, arguments.region) for o in offers[: arguments.limit])
+    shown = _shown(offers, arguments)
     nearest = tuple(instance_out(o, arguments.region) for o in found.nearest)
     return InstancesReport(
         figures=figures_of((*shown, *nearest)),
@@ -268,7 +331,9 @@ def instance_out(offer: InstanceOffer, region: str | None = None) -> InstanceOut
     best = cheapest(offer, region=region)
     listed = [p for p in prices_of(offer, region=region) if p.billing == "subscription"]
     if best is None:
-        listed += [p for p in prices_of(offer, region=region, billing="on_demand")][:1]
+        there = list(prices_of(offer, region=region, billing="on_demand"))
+        undated = [p for p in prices_of(offer, billing="on_demand") if p.region is None]
+        listed += (there or undated)[:1]
     quote = spot_quote(offer, region=region)
     return InstanceOut(
         provider=offer.provider,
@@ -339,6 +404,19 @@ def figures_of(instances: Iterable[InstanceOut]) -> tuple[FigureOut, ...]:
                         sources=(price.source,),
                     )
                 )
+        if row.compared is not None:
+            for name in ("per_hour", "per_gpu_hour"):
+                amount = getattr(row.compared, name)
+                if amount is not None:
+                    figures.append(
+                        FigureOut(
+                            name=f"{row.instance_type}: {name} converted",
+                            value=amount,
+                            unit=f"{row.compared.currency}/h",
+                            formula=f"price * rate of {row.compared.rates_as_of} / cards",
+                            sources=(row.price.source,) if row.price is not None else (),
+                        )
+                    )
         sizes = (
             ("vCPU", row.vcpu, "vCPU"),
             ("memory", row.memory_gib, "GiB"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent import Advisor, Settings
+from agent.toolbox.catalog import InstancesReport
 from agent.understanding import parse
 from tests.agent.answers import answered
 
@@ -112,3 +113,70 @@ def test_spot_is_told_with_the_total_of_the_hours() -> None:
     assert "72 小时合计" in answer.text
     totals = sorted(float(f.value) for f in answer.figures if f.name.startswith("total of 72 h"))
     assert totals[-1] == pytest.approx(10 * totals[0], rel=0.01)
+
+
+def test_the_cheapest_of_a_card_over_all_clouds_in_one_currency() -> None:
+    """Offers come in rising price of one card, in the reader's currency, from several clouds."""
+    answer, results = answered("哪家云 A100 80G 最便宜")
+    report = results[0].report
+    assert isinstance(report, InstancesReport)
+    ranked = [r.compared for r in report.instances if r.compared is not None]
+    each = [c.per_gpu_hour for c in ranked if c.per_gpu_hour is not None]
+    assert each == sorted(each)
+    assert {c.currency for c in ranked} == {"CNY"}
+    assert len({o.provider for o in answer.offers}) >= 3
+    assert "欧洲央行汇率" in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "g5.xlarge vs gn7i 哪个便宜",
+        "gn6i 和 g4dn.xlarge 谁便宜",
+        "p4d.24xlarge or ecs.gn7e-c16g1.32xlarge, which is cheaper?",
+    ],
+)
+def test_types_of_two_clouds_are_compared(question: str) -> None:
+    answer, _ = answered(question)
+    assert {offer.provider for offer in answer.offers} == {"aws", "alibaba"}
+    assert "更便宜" in answer.text or "is cheaper" in answer.text
+    assert not answer.corrections
+
+
+def test_a_price_without_a_date_is_told_as_one() -> None:
+    answer, _ = answered("腾讯云 GN7 多少钱一小时")
+    assert "没有带日期的价格" in answer.text
+    assert any(o.price is not None and o.priced_on is None for o in answer.offers)
+
+
+@pytest.mark.parametrize(
+    ("question", "amount", "per"),
+    [
+        ("预算5000一个月 微调 Qwen2.5-7B 选什么", 5000, "month"),
+        ("$200 a month, finetune llama 3 8b with lora, what to rent?", 200, "month"),
+        ("I have $500 total to full finetune a 1B, which instance?", 500, "total"),
+    ],
+)
+def test_money_that_may_be_spent_is_a_budget(question: str, amount: float, per: str) -> None:
+    budget = parse(question).slots.budget
+    assert budget is not None
+    assert (budget.amount, budget.per) == (amount, per)
+
+
+def test_a_monthly_budget_is_told_in_hours_and_prefers_what_it_pays_for() -> None:
+    """QLoRA fits a smaller card than LoRA does, so the same money buys more hours of it."""
+    answer, _ = answered("预算5000一个月 微调 Qwen2.5-7B 选什么")
+    assert "QLoRA" in answer.text.split("\n")[0]
+    best = answer.offers[0]
+    assert best.price is not None
+    hours = next(f.value for f in answer.figures if f.name == "affordable_hours")
+    assert float(hours) == pytest.approx(5000 / float(best.price), rel=0.01)
+
+
+def test_a_daily_budget_is_told_in_hours_of_a_day() -> None:
+    answer, _ = answered("QLoRA 13B 一天不超过50 租什么")
+    best = answer.offers[0]
+    assert best.price is not None
+    hours = next(f.value for f in answer.figures if f.name == "affordable_hours")
+    assert float(hours) == pytest.approx(50 / float(best.price), rel=0.01)
+    assert "每天 50 元" in answer.text
