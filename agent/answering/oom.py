@@ -18,10 +18,10 @@ from agent.answering.symptoms import (
     say_cuda_error,
     symptoms_of,
 )
-from agent.request import Request
+from agent.request import Pasted, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
-from tools.units import MIB, bytes_from_gb, format_significant
+from tools.units import GIB, MIB, bytes_from_gb, format_significant
 
 _HOST_LOW, _HOST_HIGH = 0.95, 1.4
 """Host memory around the computed states: buffers, pinned copies, loading and the system."""
@@ -38,16 +38,56 @@ def compose(request: Request, context: Context) -> Plan:
     is_host = pasted(request, "host_kill") is not None or bool(slots.offload and slots.host_ram_gb)
     if is_host and has_model and slots.task == "train" and slots.offload:
         return (yield from _host(draft))
-    if has_model and free_bytes(request) is not None:
-        return (yield from occupied(draft))
     log = pasted(request, "cuda_oom")
-    is_blocked = say_cuda_error(draft, log, importance=HEAD) if log is not None else False
+    if has_model and log is None and free_bytes(request) is not None:
+        return (yield from occupied(draft))
+    if pasted(request, "host_kill") is not None and log is None:
+        _say_killed(draft)
+        draft.request = _with_host_memory(request)
+    is_blocked = False
+    if log is not None:
+        is_blocked = say_cuda_error(draft, log, importance=HEAD)
+        draft.request = _on_logged_card(request, log)
     if not has_model:
         return (yield from _no_model(draft))
     found = yield from training(draft) if slots.task == "train" else serving(draft)
     say_checks(draft, importance=BODY)
     verdict = _verdict(request, found, is_blocked=is_blocked)
     return draft.finish(verdict, memory=found.memory, slots=settled(found))
+
+
+def _say_killed(draft: Draft) -> None:
+    """A process that the system killed ran out of host memory: said before anything else."""
+    said = (c.fact for c in draft.request.corrections)
+    fact = next((f for f in said if "OOM killer" in f), draft.phrase("symptoms.killed_fact"))
+    draft.say("symptoms.killed", fact=fact, importance=HEAD)
+    draft.say("symptoms.killed_checks", importance=HEAD)
+
+
+def _with_host_memory(request: Request) -> Request:
+    """The request with a bare memory size as the host's: it is what ran out, and no card is named."""
+    slots = request.slots
+    if slots.gpu is not None or slots.gpu_mem_gb is None or slots.host_ram_gb is not None:
+        return request
+    moved = {"host_ram_gb": slots.gpu_mem_gb, "gpu_mem_gb": None}
+    return request.model_copy(update={"slots": slots.model_copy(update=moved)})
+
+
+def _on_logged_card(request: Request, log: Pasted) -> Request:
+    """The request with the memory class of the card in the log, where no card was named."""
+    slots, total = request.slots, log.fields.get("total_bytes")
+    if slots.gpu is not None or slots.gpu_mem_gb is not None or not total:
+        return request
+    label = next((size for size in _LABELS if size * GIB >= total), None)
+    if label is None:
+        return request
+    return request.model_copy(
+        update={"slots": slots.model_copy(update={"gpu_mem_gb": float(label)})}
+    )
+
+
+_LABELS = (4, 6, 8, 10, 11, 12, 16, 20, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141, 192)
+"""Memory on the box, GB; what a log shows as the total is a little less in GiB."""
 
 
 def _verdict(request: Request, found: Found, *, is_blocked: bool) -> Verdict:

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from agent.answering.draft import Draft
+from agent.answering.draft import BODY, Draft
 from agent.answering.numbers import gib
 from agent.request import Pasted, Request
 from tools.units import GIB, MIB
@@ -49,6 +49,8 @@ def say_checks(draft: Draft, *, importance: int) -> None:
             usual.insert(2, "replica")
     else:
         usual = ["processes", "serving"]
+    if pasted(draft.request, "host_kill") is not None and pasted(draft.request, "cuda_oom") is None:
+        usual = []
     keys = [*found, *(key for key in usual if key not in found)]
     record_symptom_figures(draft, keys)
     draft.bullets(
@@ -80,14 +82,39 @@ def say_cuda_error(draft: Draft, log: Pasted, *, importance: int) -> bool:
         draft.say("symptoms.other_process", ids=names, other=gib(total),
                   this=gib(fields.get("this_process_bytes") or 0),
                   total=gib(fields.get("total_bytes") or 0), importance=importance)  # fmt: skip
-    if fields.get("tried_bytes"):
-        free = fields.get("free_bytes")
-        rest = draft.phrase("symptoms.free", free=gib(free)) if free else ""
-        draft.say("symptoms.tried", tried=gib(fields["tried_bytes"]), free=rest)
-    unallocated = fields.get("reserved_unallocated_bytes") or 0
-    if unallocated >= 0.5 * GIB:
-        draft.say("symptoms.fragmented", reserved=gib(unallocated))
+    _say_request(draft, fields, importance=BODY if others else importance)
     return bool(others)
+
+
+def _say_request(draft: Draft, fields: dict[str, Any], *, importance: int) -> None:
+    """What was asked for against what was free, and where the rest of the card went."""
+    tried, free = fields.get("tried_bytes"), fields.get("free_bytes")
+    if not tried:
+        return
+    rest = draft.phrase("symptoms.free", free=gib(free)) if free else ""
+    allocated, reserved = fields.get("allocated_bytes"), fields.get("reserved_bytes")
+    unallocated = fields.get("reserved_unallocated_bytes") or 0
+    if not unallocated and allocated and reserved and reserved > allocated:
+        unallocated = reserved - allocated
+        draft.figure("reserved_unallocated", unallocated, "B", formula="reserved - allocated")
+    is_fragmented = free is not None and free < tried <= free + unallocated
+    key = "tried" if free is None or not allocated else "fragments" if is_fragmented else "peak"
+    if free is not None and free < tried:
+        draft.figure("short_by", tried - free, "B", formula="tried - free")
+    draft.say(f"symptoms.{key}", tried=gib(tried), free=rest, left=gib(free or 0),
+              short=gib(max(tried - (free or 0), 0)), allocated=gib(allocated or 0),
+              unallocated=gib(unallocated), importance=importance)  # fmt: skip
+    if key != "fragments" and unallocated >= 0.5 * GIB:
+        draft.say("symptoms.fragmented", reserved=gib(unallocated))
+    total = fields.get("total_bytes")
+    outside = total - (reserved or (allocated or 0) + unallocated) - (free or 0) if total else 0
+    if free is not None and allocated and outside >= _OUTSIDE * GIB:
+        draft.figure("outside_pytorch", outside, "B", formula="total - reserved - free")
+        draft.say("symptoms.outside", outside=gib(outside))
+
+
+_OUTSIDE = 1.5
+"""GiB outside PyTorch's pool beyond which it is more than a CUDA context."""
 
 
 def free_bytes(request: Request) -> tuple[int, int, int] | None:
