@@ -187,6 +187,7 @@ def fit_flipped(surgery: Surgery) -> None:
     """Verdicts of the calculator are flipped."""
     other = {"fits": "does_not_fit", "does_not_fit": "fits", "tight": "tight"}
     surgery.returns("tools.memory.fitting:fit", lambda r: _changed(r, verdict=other[r.verdict]))
+    surgery.returns("agent.toolbox.memory:_verdict", lambda verdict: other[verdict])
 
 
 # ---------------------------------------------------------------- catalog and prices
@@ -402,10 +403,16 @@ def lies_let_through(surgery: Surgery) -> None:
     surgery.returns("agent.grounding.check:problems", lambda _: ())
 
 
+class _Complaint:
+    """A finding of the check about nothing."""
+
+    kind, text, reason = "number", "1", "no reason"
+
+
 @_mutant(grounding=["truth-zh-0", "truth-en-0"])
 def truths_thrown_away(surgery: Surgery) -> None:
     """True rewordings are thrown away."""
-    surgery.returns("agent.grounding.check:problems", lambda _: ("no",))
+    surgery.returns("agent.grounding.check:problems", lambda _: (_Complaint(),))
 
 
 @_mutant(faults=["http-401", "empty-text", "broken-json"])
