@@ -13,6 +13,7 @@ from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.machines import short_line
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.race import race_calls, say_race
 from agent.answering.renting import default_region
 from agent.answering.sources import guidance_call, passages_in
 from agent.request import Request
@@ -42,23 +43,38 @@ def compose(request: Request, context: Context) -> Plan:
                 method=(slots.method or "lora") if slots.task == "train" else None))
             for name, count in cards
         ]  # fmt: skip
-    if slots.provider or not has_model:
+    is_race = has_model and len(cards) > 1
+    race = race_calls(draft, cards) if is_race else []
+    if (slots.provider and not is_race) or not has_model:
         calls += [
             Call("find_instances", {"gpu": name, "provider": slots.provider or "alibaba",
                                     "region": default_region(draft), "limit": 50})
             for name, _ in cards
         ]  # fmt: skip
-    results = yield (*calls, guidance_call(request, k=2))
+    results = yield (*calls, guidance_call(request, k=2), *race)
     draft.use(*results)
+    results, raced = results[: len(calls) + 1], results[len(calls) + 1 :]
+    is_told = is_race and say_race(
+        draft, [_called(card) for card in cards], raced[: len(cards)], raced[len(cards) :],
+        short=[f.gpu or "" for r in results
+               if isinstance(f := r.report, MemoryReport) and f.verdict == "does_not_fit"],
+    )  # fmt: skip
     found = [r.report for r in results if isinstance(r.report, GpuReport)]
     unknown = [str(r.fields.get("given")) for r in results if not r.ok and "given" in r.fields]
     verdict = _tell(draft, found, [count for _, count in cards], results)
     if unknown:
         draft.say("compare.unknown", names=told.joined(draft, unknown))
-    say_passages(draft, passages_in(results), most=1)
+    if not is_told:
+        say_passages(draft, passages_in(results), most=1)
     if request.corrections and slots.need_gb is None and not has_model:
         verdict = "not_applicable"
     return draft.finish(verdict)
+
+
+def _called(card: tuple[str, int]) -> str:
+    """Card and count as they are told."""
+    name, count = card
+    return f"{count}×{name}" if count > 1 else name
 
 
 def _split(name: str) -> tuple[str, int]:
@@ -111,10 +127,11 @@ def _lines(draft: Draft, cards: Sequence[GpuReport]) -> list[str]:
     if with_bf16 and without:
         lines.append(draft.phrase("compare.bf16_wins", yes=told.joined(draft, with_bf16),
                                   no=told.joined(draft, without)))  # fmt: skip
-    if len({c.fp16_tflops for c in cards}) > 1 and all(c.fp16_tflops for c in cards):
-        best = max(cards, key=lambda c: c.fp16_tflops or 0)
+    rates = {c.name: sixteen_bit(c)[0] for c in cards}
+    if len(set(rates.values())) > 1 and all(rates.values()):
+        best = max(cards, key=lambda c: rates[c.name] or 0)
         lines.append(draft.phrase("compare.compute_wins", gpu=best.name,
-                                  tflops=f"{best.fp16_tflops:g}"))  # fmt: skip
+                                  tflops=f"{rates[best.name]:g}"))  # fmt: skip
     if len({c.mem_bandwidth_gbs for c in cards}) > 1:
         best = max(cards, key=lambda c: c.mem_bandwidth_gbs or 0)
         lines.append(draft.phrase("compare.bandwidth_wins", gpu=best.name,
@@ -122,17 +139,25 @@ def _lines(draft: Draft, cards: Sequence[GpuReport]) -> list[str]:
     return lines
 
 
+def sixteen_bit(card: GpuReport) -> tuple[float | None, str]:
+    """Dense 16-bit tensor TFLOPS and the type they are of: bf16, or fp16 where that is known."""
+    if card.bf16_tflops:
+        return card.bf16_tflops, "bf16"
+    return card.fp16_tflops, "fp16"
+
+
 def _table(draft: Draft, cards: Sequence[GpuReport], counts: Sequence[int]) -> None:
     rows = []
     marks = {True: "✓", False: "✗", None: "?"}
     for card, count in zip(cards, counts, strict=False):
         name = f"{count}×{card.name}" if count > 1 else card.name
+        rate, kind = sixteen_bit(card)
         rows.append(
             (
                 name,
                 f"{card.memory_label_gb or 0:g} GB ({gib(card.usable_bytes or 0)})",
                 f"{card.mem_bandwidth_gbs:g} GB/s" if card.mem_bandwidth_gbs else "?",
-                f"{card.fp16_tflops:g} TFLOPS" if card.fp16_tflops else "?",
+                f"{rate:g} TFLOPS ({kind})" if rate else "?",
                 " / ".join(
                     marks[value]
                     for value in (card.bf16_supported, card.flash_attention2_supported, card.nvlink)

@@ -19,7 +19,7 @@ from agent.answer import (
     ToolCallOut,
     Verdict,
 )
-from agent.answering.phrases import phrase, tidy
+from agent.answering.phrases import phrase, sentence_case, tidy
 from agent.request import Request
 from agent.toolbox import Report, ToolResult
 
@@ -186,8 +186,9 @@ class Draft:
                 if not last:
                     break
                 paragraphs.remove(last[-1])
-        text = "\n\n".join(p.text for p in paragraphs)
-        return tidy(text) if self.language == "zh" else text
+        if self.language == "zh":
+            return tidy("\n\n".join(p.text for p in paragraphs))
+        return "\n\n".join(sentence_case(p.text) for p in paragraphs)
 
     def _in_order(self) -> list[_Paragraph]:
         head = [p for p in self._paragraphs if p.importance == HEAD]

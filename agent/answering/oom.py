@@ -65,7 +65,7 @@ def _say_killed(draft: Draft) -> None:
 
 
 def _with_host_memory(request: Request) -> Request:
-    """The request with a bare memory size as the host's: it is what ran out, and no card is named."""
+    """The request with a bare memory size as the host's, which is what ran out."""
     slots = request.slots
     if slots.gpu is not None or slots.gpu_mem_gb is None or slots.host_ram_gb is not None:
         return request

@@ -47,6 +47,18 @@ def tidy(text: str) -> str:
     return _GAP.sub("", full_width(text))
 
 
+_LOWER_START = re.compile(r"\A(\*{0,2})([a-z])(?=[a-z]*[ ,])")
+
+
+def sentence_case(text: str) -> str:
+    """English text that starts with a capital, unless it starts with a name or code.
+
+    >>> sentence_case("about 5 CNY"), sentence_case("nvidia-smi: look"), sentence_case("yolov8x x")
+    ('About 5 CNY', 'nvidia-smi: look', 'yolov8x x')
+    """
+    return _LOWER_START.sub(lambda found: found[1] + found[2].upper(), text)
+
+
 def phrase(key: str, language: Language, /, **values: object) -> str:
     """The sentence `family.name` in a language, with its places filled.
 
