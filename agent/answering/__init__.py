@@ -34,7 +34,6 @@ _MODULES: dict[Intent, str] = {
 def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent."""
     from agent.answering.inverse import compose_inverse, is_inverse
-
     from agent.answering.prices import compose_ranking, is_price_ranking
 
     if is_inverse(request):

@@ -10,7 +10,7 @@ from agent.answering import estimates as told
 from agent.answering.catalog import entry_types
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.machines import instance_line, short_line
-from agent.answering.numbers import duration, gib, quoted
+from agent.answering.numbers import duration, gib, money, quoted
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider
 from agent.answering.sources import guidance_call, passages_in, say_cited
@@ -104,9 +104,10 @@ def _tell(draft: Draft, report: PlacementReport) -> Verdict:
     key = {"cpu": "cpu", "managed": "managed"}.get(report.kind, "gpu")
     if key == "gpu" and is_table:
         key = "gpu_optional"
-    draft.say(f"placement.{key}", work=_work(draft), importance=HEAD)
+    if not (report.needs_gpu and _say_load(draft, report)):
+        draft.say(f"placement.{key}", work=_work(draft), importance=HEAD)
     for reason in report.reasons:
-        _reason(draft, reason.code, reason.values, reason.detail)
+        _reason(draft, report, reason.code, reason.values, reason.detail)
     size_gb = data_gb(draft.request.slots.dataset)
     if size_gb is not None:
         draft.figure("data", size_gb, "GB", sources=("user:dataset",))
@@ -127,7 +128,46 @@ def _tell(draft: Draft, report: PlacementReport) -> Verdict:
     return "fits" if report.kind == "cpu" else "depends"
 
 
-def _reason(draft: Draft, code: str, values: dict[str, float], detail: str | None) -> None:
+def _say_load(draft: Draft, report: PlacementReport) -> bool:
+    """A load that decides for a GPU: what it would take of a CPU, and what the GPU carries."""
+    rate = draft.request.slots.request_rate_per_s
+    vcpu = next(
+        (r.values["vcpu_needed"] for r in report.reasons if "vcpu_needed" in r.values), None
+    )
+    if rate is None or vcpu is None:
+        return False
+    draft.figure("requests_per_s", rate, "1/s", sources=("user:request_rate_per_s",))
+    draft.figure("vcpu_needed", round(vcpu), "vCPU", formula="rate * FLOP / FLOP/s per vCPU")
+    told_rate = format_significant(rate, 3)
+    draft.say("placement.gpu_load", work=_work(draft), rate=told_rate, vcpu=f"{vcpu:,.0f}",
+              importance=HEAD)  # fmt: skip
+    prices = next((r.values for r in report.reasons if "gpu_price" in r.values), None)
+    if prices is not None:
+        draft.say("placement.gpu_cheaper_load", **_hourly(draft, report, prices))
+    if report.gpu is not None and report.gpu.rate is not None:
+        machines = -(-rate // report.gpu.rate)
+        draft.figure("gpu_requests_per_s", report.gpu.rate, "1/s", formula="FLOP/s / FLOP")
+        draft.figure("machines", machines, "1", formula="rate / gpu_requests_per_s, rounded up")
+        draft.say("placement.gpu_rate", carries=format_significant(report.gpu.rate, 2),
+                  machines=f"{machines:g}", rate=format_significant(rate, 3))  # fmt: skip
+    return True
+
+
+def _hourly(draft: Draft, report: PlacementReport, values: dict[str, float]) -> dict[str, str]:
+    """Prices of the two machines in the currency they are charged in."""
+    option = report.gpu or report.cpu
+    price = option.instance.price if option is not None and option.instance is not None else None
+    currency = price.currency if price is not None else "CNY"
+    per = "/小时" if draft.language == "zh" else "/h"
+    return {
+        name: money(values[f"{name}_price"], currency, draft.language, per=per)
+        for name in ("cpu", "gpu")
+    }
+
+
+def _reason(
+    draft: Draft, report: PlacementReport, code: str, values: dict[str, float], detail: str | None
+) -> None:
     """One reason, worded with its figures."""
     if code in ("short_on_cpu", "long_on_cpu"):
         hours = values.get("cpu_hours") or values.get("cpu_seconds", 0) / 3600
@@ -137,8 +177,7 @@ def _reason(draft: Draft, code: str, values: dict[str, float], detail: str | Non
         times = format_significant(values["speed_up"], 2)
         draft.say("placement.faster_on_gpu", time=time, times=times)
     elif code == "cheaper_on_cpu" and "gpu_price" in values:
-        draft.say("placement.cheaper_on_cpu", cpu=f"{values['cpu_price']:.2f}",
-                  gpu=f"{values['gpu_price']:.2f}")  # fmt: skip
+        draft.say("placement.cheaper_on_cpu", **_hourly(draft, report, values))
     elif code == "cheaper_on_gpu" and "gpu_job_cost" in values:
         draft.say("placement.cheaper_on_gpu", cpu=f"{values['cpu_job_cost']:.2f}",
                   gpu=f"{values['gpu_job_cost']:.2f}")  # fmt: skip

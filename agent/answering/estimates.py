@@ -13,7 +13,7 @@ from agent.answering.phrases import sentences
 from agent.request import Request, Slots
 from agent.toolbox.memory import ChangeOut, MemoryReport
 from agent.toolbox.registries import GpuReport
-from tools.units import MIB, format_significant
+from tools.units import MIB, bytes_from_gb, format_significant
 
 _SLOTS = (
     "model", "params_b", "method", "precision", "quantization", "kv_cache_dtype", "optimizer",
@@ -32,6 +32,8 @@ _PARTS = {
 }
 _BORDERLINE = 1.05
 """Times the usable memory up to which the answer is open: settings decide."""
+_LARGEST_BYTES = bytes_from_gb(141)
+"""Memory of the largest common card: a need above it is that of all cards together."""
 _ABSURD = 20
 """Times the usable memory from which a need is called out of all proportion."""
 
@@ -184,7 +186,9 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
         "range": gib_range(report.low_bytes, report.high_bytes),
     }
     if report.verdict is None or report.usable_bytes is None or report.headroom_bytes is None:
-        draft.say("memory.need_only", importance=HEAD, **values)
+        is_whole = report.gpu_count == 1 and report.process_bytes > _LARGEST_BYTES
+        key = "memory.need_whole" if is_whole else "memory.need_only"
+        draft.say(key, importance=HEAD, **values)
         return
     draft.figure("headroom", report.headroom_bytes, "B", formula="usable - need")
     if report.headroom_bytes < 0:

@@ -574,6 +574,11 @@ def _rent(
     draft: Draft, report: MemoryReport, verdict: Verdict
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
     """Instances with the card asked for, or cards that would hold it."""
+    from agent.answering.inverse import count_cards, is_too_large
+
+    if is_too_large(report):
+        yield from count_cards(draft, report)
+        return
     if report.gpu is not None and verdict in ("fits", "tight") and not report.gpu.endswith("class"):
         yield from cards_to_rent(draft, report.gpu, count=report.gpu_count)
     else:

@@ -15,7 +15,9 @@ from agent.answering.renting import cards_to_rent, say_fitting_cards
 from agent.request import Goal, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
+from agent.toolbox.memory import MemoryReport
 from tools.models import try_find_model
+from tools.units import bytes_from_gb
 
 COMMON_CARDS = (
     "NVIDIA L20", "NVIDIA A100 SXM4 80GB", "NVIDIA H20 96GB",
@@ -218,6 +220,31 @@ def compose_counts(draft: Draft) -> Steps:
     told.say_assumptions(draft, first.memory)
     told.say_reference(draft, first.memory)
     return draft.finish("depends", memory=told.memory_range(first.memory))
+
+
+LARGEST_CARD_BYTES = bytes_from_gb(141)
+"""Memory of the largest card that is common in the clouds."""
+
+
+def is_too_large(report: MemoryReport) -> bool:
+    """True for a need that no single card meets, where no card was named."""
+    return report.gpu is None and report.process_bytes > LARGEST_CARD_BYTES
+
+
+def count_cards(
+    draft: Draft, report: MemoryReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
+    """The fewest cards of each common kind, for a run that was found too large for one."""
+    changes: dict[str, Any] = {}
+    if report.task == "train":
+        changes["method"] = report.method
+    results = yield tuple(
+        _call(draft, "fewest_cards", gpu=card, **changes) for card in COMMON_CARDS
+    )
+    draft.use(*results)
+    reports = [r.report for r in results if isinstance(r.report, LimitReport)]
+    if reports:
+        yield from say_counts(draft, reports)
 
 
 def say_counts(

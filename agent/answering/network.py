@@ -122,7 +122,8 @@ def _tell(draft: Draft, reports: list[NetworkReport]) -> None:
     draft.figure("compute", first.compute_s, "s", formula="step on one machine")
     model = slots.model or f"{slots.params_b or 7:g}B"
     draft.assume(first.assumptions)
-    draft.say("network.assumed", model=model, gpus=slots.gpu_count or 1, gpu=slots.gpu or "GPU",
+    gpus = max((slots.gpu_count or 0) // (slots.nodes or 2), 1)
+    draft.say("network.assumed", model=model, gpus=gpus, gpu=slots.gpu or "GPU",
               compute=format_significant(first.compute_s, 3), importance=DETAIL)  # fmt: skip
 
 

@@ -59,10 +59,20 @@ def compose(request: Request, context: Context) -> Plan:
         failed(draft, results[0])
         return draft.finish("not_applicable")
     _tell(draft, need, results)
+    yield from _over_several(draft, need, results)
     told.say_assumptions(draft, need)
     return draft.finish(
         _verdict(request, need), memory=told.memory_range(need), slots=_settled(need)
     )
+
+
+def _over_several(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> Steps:
+    """How many of which cards, where no instance holds it and no single card could."""
+    from agent.answering.inverse import count_cards, is_too_large
+
+    found = next((r.report for r in results if isinstance(r.report, RecommendReport)), None)
+    if found is not None and not found.offers and is_too_large(need):
+        yield from count_cards(draft, need)
 
 
 def _verdict(request: Request, need: MemoryReport) -> Any:

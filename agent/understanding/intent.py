@@ -5,8 +5,8 @@ Features beside the cue groups: ``model``, ``params``, ``method``, ``train``, ``
 ``instance``, ``catalog_type`` (instance without a job), ``cpu_instance``, ``provider``,
 ``providers2``, ``many_nodes``, ``concurrency``, ``rate``, ``batch``, ``length``, ``samples``,
 ``epochs``, ``step_s``, ``hours``, ``price``, ``budget``, ``spot_billing``, ``ckpt``, ``storage``,
-``workers``, ``util``, ``img_rate``, ``bandwidth``, ``rows``, ``small_model``, ``file_size``,
-``no_gpu``, ``tp``, ``rl``, ``huge_model``, ``topic``, ``nothing``, and ``pasted_*``.
+``workers``, ``util``, ``img_rate``, ``bandwidth``, ``rows``, ``small_model``, ``small_net``,
+``file_size``, ``no_gpu``, ``tp``, ``rl``, ``huge_model``, ``topic``, ``nothing``, and ``pasted_*``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ _SLOT_FEATURES = {
     "rows": "rows", "model_size_mb": "file_size", "need_gb": "need", "tp": "tp",
     "latency_s": "latency", "img_kb": "img_file", "throughput_mb_s": "throughput",
 }  # fmt: skip
+_SMALL_KINDS = (
+    "encoder", "embedding", "reranker", "cnn", "detector", "vit", "segmentation",
+)  # fmt: skip
+"""Networks of which a CPU may carry the load."""
 _HUGE_B = 100.0
 _FAINT = 0.5
 """Below this no kind of question was recognised; without a job it is about a concept."""
@@ -73,6 +77,7 @@ def _derived(out: Resolution) -> set[str]:
         "spot_billing": get("billing") == "spot",
         "no_gpu": get("gpu") == "none",
         "rl": str(get("method") or "").split("+")[0] in ("ppo", "grpo"),
+        "small_net": getattr(out.spec, "kind", None) in _SMALL_KINDS,
         "huge_model": (get("params_b") or 0) >= _HUGE_B,
         "provider_any": bool(get("provider") or get("providers")),
         "catalog_type": get("instance") is not None

@@ -25,7 +25,7 @@ from agent.understanding.readers.counts import (
     read_token_totals,
     read_vgpu,
 )
-from agent.understanding.readers.durations import read_durations
+from agent.understanding.readers.durations import read_durations, read_rates
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.pasted import read_pasted
@@ -185,6 +185,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_sizes(document, board)
     read_money(document, board)
     read_durations(document, board)
+    read_rates(document, board)
     read_quantities(document, board)
     read_amounts(document, board)
     read_counts(document, board)

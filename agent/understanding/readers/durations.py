@@ -52,6 +52,28 @@ _ONE = ("一", "1", "a", "one", "an")
 _WORKDAYS_OF_A_MONTH = 30
 
 
+_ASKED = r"(?:请求|查询|调用|访问|推理|次|句|条|文档|文本|张图|张图片|图片)"
+_ASKED_EN = r"(?:requests?|reqs?|queries|calls|inferences|embeddings|images?|documents?|docs|texts)"
+_RATES = (
+    (1.0, re.compile(rf"每秒钟?[^\d,。;\n]{{0,6}}?{_N}\s?(?:个|次|条|张)?{_ASKED}")),
+    (1.0, re.compile(rf"{_N}\s?(?:个|次|条)?{_ASKED}\s?(?:/|每)\s?(?:秒|s(?![a-z]))")),
+    (60.0, re.compile(rf"每分钟[^\d,。;\n]{{0,6}}?{_N}\s?(?:个|次|条|张)?{_ASKED}")),
+    (60.0, re.compile(rf"{_N}\s?{_ASKED_EN}\s?(?:/|per|a|each)\s?min(?:ute)?(?![a-z])")),
+    (1.0, re.compile(rf"{_N}\s?{_ASKED_EN}\s?(?:/|per|a|each|every)\s?s(?:ec(?:ond)?)?(?![a-z])")),
+)
+
+
+def read_rates(document: Document, board: Board) -> None:
+    """Note requests a second, said a second or a minute."""
+    for divisor, pattern in _RATES:
+        for found in islice(pattern.finditer(document.rest()), _MOST):
+            value = _value(found["n"])
+            if value:
+                board.add("request_rate_per_s", round(value / divisor, 6), found.start(),
+                          found.end(), weight=4.0)  # fmt: skip
+                document.take(found.start("n"), found.end("n"))
+
+
 def read_durations(document: Document, board: Board) -> None:
     """Note the mean time between interruptions, that between saves, and days of rent."""
     for slot, patterns, factor in (

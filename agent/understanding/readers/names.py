@@ -129,6 +129,7 @@ def read_cards(document: Document, board: Board) -> None:
         for mention in scan_gpus(text)
         if document.is_free(mention.start, mention.end)
     ]
+    cards = [_without_link(document, board, card) for card in cards]
     for card in cards:
         if _is_sum(card):
             board.add("need_gb", card.memory_gb, card.start, card.end)
@@ -137,6 +138,20 @@ def read_cards(document: Document, board: Board) -> None:
         board.add("card", card, card.start, card.end)
     for card in cards:
         document.take(card.start, card.end)
+
+
+_LINK_BEHIND = re.compile(
+    r"\s?(?:的)?(?:网络|内网|网卡|带宽|以太网|network|ethernet|nic|link)(?![a-z])"
+)
+
+
+def _without_link(document: Document, board: Board, card: Card) -> Card:
+    """A size that is the speed of a link ("A10 25G 网络") is none of the card's memory."""
+    is_link = card.memory_gb and not card.slice_name
+    if not is_link or not _LINK_BEHIND.match(document.text, card.end):
+        return card
+    board.add("bandwidth_gbps", card.memory_gb, card.start, card.end)
+    return replace(card, memory_gb=None, conflict=None)
 
 
 def _plural_count(text: str, mention: GpuMention) -> int | None:
@@ -195,6 +210,10 @@ def _merged_slices(cards: list[Card]) -> list[Card]:
     return cards
 
 
+_AWS_TYPE = re.compile(
+    r"(?:ml\.)?[a-z]{1,3}\d[a-z]{0,3}\.(?:\d{0,2}x?large|medium|small|micro|nano|metal)"
+)
+"""In an English text a type without Alibaba's ecs. in front is Amazon's."""
 _SPACED_TYPE = re.compile(
     r"(?<![a-z0-9])(?:standard[ _])?n[cdvg]\d{1,3}[a-z]{0,4}(?:[ _][a-z]{1,4}\d{1,3})?[ _]v\d(?![a-z0-9])"
 )
@@ -224,6 +243,8 @@ def read_instances(document: Document, board: Board) -> None:
             board.add(
                 "provider_implied", owners.pop(), mention.start, mention.end, origin="inferred"
             )
+        elif text.isascii() and _AWS_TYPE.fullmatch(mention.text.lower()):
+            board.add("provider_implied", "aws", mention.start, mention.end, origin="inferred")
         document.take(mention.start, mention.end)
 
 
