@@ -84,6 +84,10 @@ def _labelled(card: Card) -> str:
     return f"{card.count}x{card.label}" if card.count else card.label
 
 
+_MOST_IN_A_NODE = 8
+"""A number above it beside a number of machines is that of all of them."""
+
+
 def _count(
     document: Document, board: Board, cards: list[Card], out: Resolution
 ) -> tuple[int, Reading] | None:
@@ -100,6 +104,8 @@ def _count(
         nodes = node_count_before(document.text, counted.start) or 1
         if nodes > 1:
             out.put("nodes", nodes, reading)
+        if counted.count > _MOST_IN_A_NODE and counted.count % nodes == 0:
+            return counted.count, reading  # "8机64卡": 64 in all
         return counted.count * nodes, reading
     pasted = board.best("gpu_count_pasted")
     if pasted is not None:

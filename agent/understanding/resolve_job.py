@@ -66,7 +66,9 @@ def _task(document: Document, board: Board, out: Resolution) -> str | None:
         kind in _TRAINED_KINDS and out.get("batch") and "infer" not in kinds
     ):
         return "train"
-    if "infer" in kinds or "run" in kinds or out.spec is not None:
+    if board.has("model_unlisted") and out.get("batch") and not kinds:
+        return "train"
+    if board.has("model_unlisted") or "infer" in kinds or "run" in kinds or out.spec is not None:
         return "infer"
     return "infer" if out.get("params_b") is not None else None
 

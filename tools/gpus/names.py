@@ -154,7 +154,8 @@ def _take_super(folded: str, original: str, reading: Reading) -> None:
     if folded[end : end + 1] != "s" or not gpu_index().knows(longer) or touches(folded, end + 1):
         return
     behind = folded[end + 1 : end + 2]
-    is_chinese = not folded.isascii() and (behind == "" or not behind.isascii())
+    is_chinese = _CHINESE.search(folded) is not None and not behind.isalnum()
+    is_chinese = is_chinese or (behind != "" and not behind.isascii())
     if original[end] == "S" or is_chinese:
         reading.key, reading.end = longer, end + 1
 
@@ -192,6 +193,8 @@ _MOST_BARE = 512
 """More cards than this in front of a bare number are pixels: 1920x1080."""
 _NEXT_NUMBER = re.compile(r" [a-z\u4e00-\u9fff]{1,8}[ :=为]{0,2}\d")
 """A noun that counts the number behind it: `4090 图片 1024x1024`, `3090 steps 500`."""
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+"""Chinese has no plural: the s of `4080s 16g` is SUPER there."""
 _STRONG_NUMBERS = re.compile(r"[345]0[5-9]0")
 """Numbers that hardly ever mean anything but a card."""
 
@@ -229,7 +232,8 @@ def _unit_precedes(folded: str, start: int) -> bool:
     if re.search(r"[$¥￥=#]\s*$|\d[.,x*×]\s*$|\d[:：]$", before):
         return True
     bare = re.sub(r"[\s:：=_\-为是到]+$", "", before)
-    return bare.endswith(vocabulary().not_a_card_before)
+    noun = next((n for n in vocabulary().not_a_card_before if bare.endswith(n)), None)
+    return noun is not None and not re.search(r"\d ?[k万]?$", bare.removesuffix(noun))
 
 
 def resolve(reading: Reading) -> GpuMatch:

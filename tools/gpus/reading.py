@@ -18,7 +18,7 @@ from tools.gpus.vocabulary import vocabulary
 _WINDOW = 32
 """Characters looked at before a card's name."""
 _GAP = r"[ \-_]{0,2}"
-_SIZE = r"(?P<size>\d{1,4}(?:\.\d+)?)[ \-]?g(?:i?b)?(?![a-z0-9])"
+_SIZE = r"(?P<size>\d{1,4}(?:\.\d+)?)[ \-]?g(?:i?b)?(?![a-wyz0-9]|x(?! ?\d))"
 _MAYBE_HOST = re.compile(r" *(?:的)?(?:内存|memory of the host|host memory)")
 _TAIL_SIZE = re.compile(_GAP + r"[,(]?(?:各|每张|每卡|each )?[(]?" + _SIZE + r"\)?")
 _TAIL_TOTAL = re.compile(
@@ -252,9 +252,17 @@ def _count_before(front: str) -> tuple[int | None, int]:
     return None, 0
 
 
+_SETTING_BEFORE = re.compile(
+    r"(?:[=:]|(?:长度|序列|上下文|批大小|批次|批量|截断|输入|输出|尺寸|分辨率|步数|步长|轮数|并发|秩)[为是到]?) ?$"
+)
+"""What takes a number of its own: `长度64 A10`, `batch=8 A5000`."""
+
+
 def _free_standing(front: str, found: re.Match[str]) -> bool:
     """`8 A100` is a count at the start or behind a word of the list, not in `llama 2 A100`."""
     if not front.endswith(" ") or int(found[1]) > 64:
+        return False
+    if _SETTING_BEFORE.search(front[: found.start()]):
         return False
     before = _WORD_BEFORE.search(front[: found.start()])
     if before is None:

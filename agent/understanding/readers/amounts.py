@@ -27,6 +27,8 @@ _FACTOR = {
     "mib": 1 / 1024,
     "mb": 1e-3,
 }
+_FREE = "free"
+"""No slot: what is free now."""
 _LARGEST_CARD_GB = 400
 
 
@@ -72,6 +74,9 @@ def read_amounts(document: Document, board: Board) -> None:
     _read_unitless(document, board)
     for amount in find_amounts(document):
         slot = _slot_of(document.text, amount, board)
+        if slot == _FREE:
+            document.take(amount.start, amount.end)
+            continue
         if slot is None or (slot == "need_gb" and amount.unit.endswith("ib")):
             board.add("loose_gb", amount.gb, amount.start, amount.end)
             continue
@@ -92,6 +97,8 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
     for name in ("dataset", "disk"):
         if _table(f"{name}_behind").has(behind[:12]) or _table(f"{name}_before").has(before):
             return "dataset" if name == "dataset" else None
+    if _table("free_before").has(before[-6:]) or _table("free_behind").has(behind[:12]):
+        return None if "卡" in behind[:6] else _FREE
     if _OWN_MEMORY.match(behind):
         return _either_memory(text, amount, board)
     if amount.unit in ("mb", "mib") and _table("model_file").has(before + " | " + behind):

@@ -61,7 +61,8 @@ def read_counts(document: Document, board: Board) -> None:
 
 
 _CLASS = re.compile(
-    r"(?<![a-z0-9.])(?:(?P<n>\d{1,3})\s?[x*]\s?(?P<gb>\d{1,3})\s?gi?b?|(?P<gb2>\d{1,3})\s?gi?b?\s?[x*]\s?(?P<n2>\d{1,3}))"
+    rf"(?<![a-z0-9.])(?:(?P<n>\d{{1,3}}|{HAN}{{1,2}})\s?(?:[x*]|张|块|卡|片)\s?(?P<gb>\d{{1,3}})\s?gi?b?|"
+    r"(?P<gb2>\d{1,3})\s?gi?b?\s?[x*]\s?(?P<n2>\d{1,3}))"
     r"(?![a-z0-9])"
 )
 
@@ -71,9 +72,10 @@ def read_classes(document: Document, board: Board) -> None:
     for found in islice(_CLASS.finditer(document.rest()), _MOST_MATCHES):
         count, size = found["n"] or found["n2"], found["gb"] or found["gb2"]
         behind = document.text[found.end() : found.end() + 4].lstrip()
-        if behind.startswith(("内存", "ram", "ssd", "硬盘", "nvme")) or not int(count):
+        cards = _whole(count)
+        if behind.startswith(("内存", "ram", "ssd", "硬盘", "nvme")) or not cards:
             continue
-        board.add("loose_count", int(count), found.start(), found.end(), weight=2.0)
+        board.add("loose_count", cards, found.start(), found.end(), weight=2.0)
         board.add("gpu_mem_gb", float(size), found.start(), found.end())
         document.take(found.start(), found.end())
 

@@ -20,7 +20,7 @@ _WORDED = number_pattern(words=True)
 _MOST = 50
 """Matches of one rule that are looked at."""
 _VERBS = (
-    "就 已经 只 能 都 都是 用 要 开 设 设成 设为 设到 调到 改成 改到 是 为 到 开到 "
+    "就 已经 只 能 只能 只能开 最多 最多开 能开 都 都是 用 要 开 设 设成 设为 设到 调到 改成 改到 是 为 到 开到 "
     "of is to at under over"
 )
 _NEARLY = "大概 大约 约 差不多 about around up"
