@@ -44,7 +44,13 @@ def build_parser() -> argparse.ArgumentParser:
     compare.set_defaults(call=commands.compare_runs)
     report = sub.add_parser("report", help="a run as a self-contained HTML page")
     report.add_argument("run", type=Path)
-    report.add_argument("--history", type=Path, nargs="*", default=[], help="earlier runs")
+    report.add_argument(
+        "--history",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="earlier runs (default: the runs made here)",
+    )
     report.add_argument("--out", type=Path, default=Path("build/evals.html"))
     report.set_defaults(call=commands.report)
     bench = sub.add_parser("bench", help="times on this machine")

@@ -24,9 +24,11 @@ from evals.store import (
     SuiteRun,
     baseline_path,
     environment,
+    history,
     read_baseline,
     read_run,
     regressions,
+    remember,
     suite_run,
     worse_metrics,
     write_baseline,
@@ -55,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
             finished = _run_one(suite, args, run_rows, done.revision)
             done = replace(done, suites=(*done.suites, finished))
             status = max(status, _judge_run(suite, finished, args))
+    if args.cases is None and not args.filter:
+        remember(_state() / "history.jsonl", done)
     if args.json is not None:
         write_run(args.json, done)
     if args.junit is not None:
@@ -128,8 +132,12 @@ def _journal_path(key: str) -> Path | None:
     """Where an unfinished run is kept; a dirty tree is never resumed, for its code may differ."""
     if "dirty" in key or "unknown" in key:
         return None
-    root = Path(os.environ.get("XUANKA_STATE_DIR", ".xuanka")) / "evals"
-    return root / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.jsonl"
+    return _state() / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.jsonl"
+
+
+def _state() -> Path:
+    """Where journals of unfinished runs and the history of summaries are kept."""
+    return Path(os.environ.get("XUANKA_STATE_DIR", ".xuanka")) / "evals"
 
 
 def _judge_run(suite: Suite, finished: SuiteRun, args: argparse.Namespace) -> int:
@@ -196,7 +204,9 @@ def compare_runs(args: argparse.Namespace) -> int:
 
 def report(args: argparse.Namespace) -> int:
     """Writes the HTML page of a run."""
-    page = render(read_run(args.run), [read_run(path) for path in args.history])
+    run = read_run(args.run)
+    given = [read_run(path) for path in args.history]
+    page = render(run, given or history(_state() / "history.jsonl", before=run))
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(page, encoding="utf-8")
     _console.print(f"written: {args.out}")

@@ -71,13 +71,33 @@ def _suite(run: SuiteRun, history: Sequence[Run]) -> str:
 
 
 def _summary(run: SuiteRun, history: Sequence[Run]) -> str:
-    earlier = [s for old in history for s in old.suites if s.suite == run.suite]
-    heads = "".join(f"<th>{escape(old.started_at[:16])}</th>" for old in history)
+    runs = [(old, s) for old in history for s in old.suites if s.suite == run.suite]
+    heads = "".join(f"<th>{escape(old.started_at[:16])}</th>" for old, _ in runs)
     rows = []
     for name, value in run.summary.items():
-        past = "".join(f"<td>{_number(s.summary.get(name))}</td>" for s in earlier)
-        rows.append(f"<tr><th>{escape(name)}</th>{past}<td><b>{_number(value)}</b></td></tr>")
-    return f"<table><tr><th></th>{heads}<th>now</th></tr>{''.join(rows)}</table>"
+        values = [*(s.summary.get(name) for _, s in runs), value]
+        past = "".join(f"<td>{_number(v)}</td>" for v in values[:-1])
+        rows.append(
+            f"<tr><th>{escape(name)}</th>{past}<td><b>{_number(value)}</b></td>"
+            f"<td>{_trend(values)}</td></tr>"
+        )
+    return f"<table><tr><th></th>{heads}<th>now</th><th>trend</th></tr>{''.join(rows)}</table>"
+
+
+def _trend(values: Sequence[float | None]) -> str:
+    """A line over the runs, lowest value at the bottom; nothing for fewer than two."""
+    known = [v for v in values if v is not None]
+    if len(known) < 2:
+        return ""
+    low, span = min(known), (max(known) - min(known)) or 1.0
+    step = 80 / (len(known) - 1)
+    points = " ".join(
+        f"{2 + n * step:.1f},{18 - 16 * (v - low) / span:.1f}" for n, v in enumerate(known)
+    )
+    return (
+        "<svg width=84 height=20 role=img aria-label=trend><polyline fill=none "
+        f"stroke=currentColor stroke-width=1.5 points='{points}'/></svg>"
+    )
 
 
 def _number(value: float | None) -> str:

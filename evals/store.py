@@ -6,7 +6,7 @@ import json
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata, resources
 from pathlib import Path
@@ -131,6 +131,33 @@ def _suite_from(item: dict[str, Any]) -> SuiteRun:
         for r in item.pop("results")
     )
     return SuiteRun(**{**item, "unmet": tuple(item["unmet"])}, results=results)
+
+
+# ---------------------------------------------------------------- history
+
+
+def remember(path: Path, run: Run) -> None:
+    """Adds a run's summaries, without its cases, to the history that reports show as a trend."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    bare = replace(run, suites=tuple(replace(s, results=()) for s in run.suites))
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(bare), ensure_ascii=False, default=str) + "\n")
+
+
+def history(path: Path, *, before: Run, most: int = 8) -> list[Run]:
+    """Remembered runs of the same backend that are older than a run, oldest first."""
+    if not path.exists():
+        return []
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            data = json.loads(line)
+            run = Run(**{**data, "suites": tuple(_suite_from(s) for s in data["suites"])})
+        except (json.JSONDecodeError, KeyError, TypeError):
+            continue  # a line of an older form, or one that was being written
+        if run.backend == before.backend and run.started_at < before.started_at:
+            found.append(run)
+    return found[-most:]
 
 
 # ---------------------------------------------------------------- baselines

@@ -20,8 +20,10 @@ from evals.store import (
     SuiteRun,
     baseline_of,
     environment,
+    history,
     read_run,
     regressions,
+    remember,
     suite_run,
     unmet_goals,
     write_run,
@@ -227,3 +229,23 @@ def test_suite_run_sums_up_and_lists_unmet_goals() -> None:
     finished = suite_run(RETRIEVAL, rows, results)
     assert any(goal.startswith("en_hit1") for goal in finished.unmet)
     assert json.dumps(finished.summary)
+
+
+def test_history_gives_the_trend_of_earlier_runs_of_the_same_backend(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    now = replace(a_run(a_result("a", True)), started_at="2026-03-01T00:00:00+00:00")
+    for month, backend in (("01", "embedded"), ("02", "embedded"), ("02", "openai_compatible")):
+        old = replace(now, started_at=f"2026-{month}-01T00:00:00+00:00", backend=backend)
+        remember(path, old)
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"started')  # killed while writing
+    found = history(path, before=now)
+    assert [run.started_at[:7] for run in found] == ["2026-01", "2026-02"]
+    assert all(not suite.results for run in found for suite in run.suites)
+    page = render(now, found)
+    assert page.count("2026-01-01T00:00") == 1
+    assert "<polyline" in page
+
+
+def test_trend_is_only_drawn_over_two_runs() -> None:
+    assert "<polyline" not in render(a_run(a_result("a", True)))
