@@ -61,10 +61,15 @@ class ServiceSettings(BaseSettings):
     feishu_api_url: str = "https://open.feishu.cn/open-apis/"
     dingtalk_app_secret: SecretStr | None = None
     dingtalk_app_secret_file: Path | None = None
-    reply_hosts: Words = ("hooks.slack.com", "oapi.dingtalk.com", "api.dingtalk.com")
-    """Hosts that a reply URL of a message may name; any other is refused."""
+    slack_reply_origins: Words = ("https://hooks.slack.com", "https://hooks.slack-gov.com")
+    """Scheme, host and port that a response URL of Slack may have; any other is refused."""
+    dingtalk_reply_origins: Words = ("https://oapi.dingtalk.com", "https://api.dingtalk.com")
+    """The same for DingTalk's session webhooks."""
 
-    @field_validator("allowed_hosts", "allowed_origins", "reply_hosts", mode="before")
+    @field_validator(
+        "allowed_hosts", "allowed_origins", "slack_reply_origins", "dingtalk_reply_origins",
+        mode="before",
+    )  # fmt: skip
     @classmethod
     def _words(cls, value: object) -> object:
         if isinstance(value, str):

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from agent import Settings
-    from ui.bot.inbox import Inbox
 
 log = logging.getLogger("xuanka.service")
 _THREADS = 100
@@ -49,7 +48,6 @@ class Service:
         self.config = config
         self.advisor = advisor
         self.metrics = Metrics()
-        self.inbox: Inbox | None = None
         self.is_draining = False
         self.is_warming = False
         self.contexts: list[Callable[[], AbstractAsyncContextManager[Any]]] = []
@@ -75,8 +73,6 @@ class Service:
         finally:
             self.is_draining = True
             await anyio.to_thread.run_sync(self.desk.close)
-            if self.inbox is not None:
-                await anyio.to_thread.run_sync(self.inbox.close)
 
     def _warm_up(self) -> None:
         """Does the advisor's slow first-time work beside the start."""
@@ -212,21 +208,21 @@ def _add_mcp(app: FastAPI, service: Service) -> None:
 
 def _add_bots(app: FastAPI, service: Service) -> None:
     """Slack, Feishu and DingTalk, each where its secrets are set."""
-    config = service.config
-    names = ("slack_signing_secret", "feishu_app_secret", "dingtalk_app_secret")
-    if not any(config.secret(name) for name in names):
-        return
-    from ui.bot.dingtalk import build_dingtalk
-    from ui.bot.feishu import build_feishu
-    from ui.bot.inbox import Inbox
-    from ui.bot.slack import build_slack
+    from ui.bot import build_bots
 
-    inbox = service.inbox = Inbox(config.state_dir / "inbox.sqlite")
-    for face, build in (("slack", build_slack), ("feishu", build_feishu),
-                        ("dingtalk", build_dingtalk)):  # fmt: skip
-        router = build(config, Measured(service.advisor, service.metrics, face=face), inbox)
-        if router is not None:
-            app.include_router(router)
+    url = service.settings.checkpoint_url
+    bots = build_bots(
+        service.config,
+        lambda face: Measured(service.advisor, service.metrics, face=face),
+        database_url=url.get_secret_value() if url is not None else None,
+    )
+    if bots is None:
+        return
+    service.metrics.watch("xuanka_bot_events_open", "Events of chat platforms not yet answered",
+                          bots.inbox.open_count)  # fmt: skip
+    service.contexts.append(bots.inbox.running)
+    for router in bots.routers:
+        app.include_router(router)
 
 
 def _add_page(app: FastAPI, service: Service) -> None:

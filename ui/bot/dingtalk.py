@@ -1,7 +1,7 @@
-"""DingTalk: messages to an outgoing robot, answered through the message's session webhook.
+"""DingTalk: messages to a robot, answered through the message's session webhook.
 
-DingTalk has no key that makes a send idempotent, so an answer whose sending was cut short is not
-sent again: at most once.
+DingTalk's signature covers time and secret, not the body, and it has no key that makes a send
+idempotent: an answer whose sending broke off is not sent again (at most once).
 """
 
 from __future__ import annotations
@@ -10,25 +10,33 @@ import base64
 import hashlib
 import hmac
 import json
-import logging
+import re
 import time
-from typing import Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from ui.bot.inbox import Inbox, Taken
-from ui.bot.words import headline
+from ui.bot import reply_url
+from ui.bot.inbox import Inbox, NotDelivered, Undeliverable
+from ui.bot.store import Taken
+from ui.bot.words import ask, headline, listed_table, need_line, parts_of, within_bytes
 from ui.config import ServiceSettings
 from ui.http.protection import error_body
-from ui.turn import Adviser, words_for
-from ui.wording import language_of
+from ui.turn import Adviser
 
-log = logging.getLogger("xuanka.dingtalk")
+if TYPE_CHECKING:
+    from agent import Answer
+
 PLATFORM = "dingtalk"
 FRESH_MS = 3_600_000
+_STAMP = re.compile(r"[0-9]{1,15}")
+_TEXT_BYTES = 16_000
+"""Of Markdown; DingTalk takes messages of 20,000 bytes."""
+_BUSY = frozenset({-1, 130101, 660026, 410100})
+"""Codes of `errcode` for too many messages or a busy system."""
+_BUSY_WAIT_S = 60.0
 
 
 def signature(timestamp: str, app_secret: str) -> str:
@@ -38,28 +46,25 @@ def signature(timestamp: str, app_secret: str) -> str:
 
 
 def is_genuine(headers: Any, app_secret: str) -> bool:
-    """True when the request is signed with the app's secret and not older than an hour."""
+    """True when the request is signed with the app's secret and within an hour of now."""
     stamp, given = headers.get("timestamp", ""), headers.get("sign", "")
-    if not stamp.isdigit() or abs(time.time() * 1000 - int(stamp)) > FRESH_MS:
+    if not _STAMP.fullmatch(stamp) or abs(time.time() * 1000 - int(stamp)) > FRESH_MS:
         return False
     return hmac.compare_digest(given.encode(), signature(stamp, app_secret).encode())
 
 
-def question_of(body: bytes) -> tuple[str, dict[str, Any]] | None:
+def question_of(message: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """Id and question of a message; None for what is not answered."""
-    try:
-        message = json.loads(body)
-    except ValueError:
-        return None
-    if not isinstance(message, dict) or message.get("msgtype") != "text":
-        return None
     content = message.get("text")
-    text = str(content.get("content") or "").strip() if isinstance(content, dict) else ""
+    if message.get("msgtype") != "text" or not isinstance(content, dict):
+        return None
+    text = str(content.get("content") or "").strip()
     if not text or not message.get("msgId") or not message.get("sessionWebhook"):
         return None
+    who = message.get("senderStaffId") or message.get("senderId")
     return str(message["msgId"]), {
         "text": text,
-        "chat": f"{message.get('conversationId')}:{message.get('senderStaffId')}",
+        "thread": f"{message.get('conversationId')}:{who}",
         "reply_to": str(message["sessionWebhook"]),
         "until_ms": message.get("sessionWebhookExpiredTime"),
     }
@@ -70,15 +75,27 @@ def build_dingtalk(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) ->
     secret = settings.secret("dingtalk_app_secret")
     if not secret:
         return None
-    inbox.handle(PLATFORM, Replier(advisor, settings.reply_hosts))
+    inbox.add(PLATFORM, DingTalkBot(advisor, settings.dingtalk_reply_origins))
     router = APIRouter(include_in_schema=False)
 
     @router.post("/dingtalk/events")
     async def receive(request: Request) -> JSONResponse:
         if not is_genuine(request.headers, secret):
-            body = error_body("authentication_error", "Refused: the signature is wrong or old.")
-            return JSONResponse(body, 401)
-        found = question_of(await request.body())
+            words = "Refused: the signature is wrong or old."
+            return JSONResponse(error_body("authentication_error", words), 401)
+        try:
+            message = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            words = "Refused: the body is not a JSON object."
+            return JSONResponse(error_body("invalid_request_error", words), 400)
+        found = question_of(message)
+        if found is not None and not reply_url.is_of(
+            found[1]["reply_to"], settings.dingtalk_reply_origins
+        ):
+            words = "Refused: sessionWebhook is not a URL of DingTalk's."
+            return JSONResponse(error_body("invalid_request_error", words), 400)
         if found is not None:
             await anyio.to_thread.run_sync(inbox.take, PLATFORM, *found)
         return JSONResponse({})
@@ -86,32 +103,39 @@ def build_dingtalk(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) ->
     return router
 
 
-class Replier:
+class DingTalkBot:
     """Answers what the inbox holds, each at most once."""
 
-    def __init__(self, advisor: Adviser, reply_hosts: tuple[str, ...]) -> None:
+    def __init__(self, advisor: Adviser, reply_origins: tuple[str, ...]) -> None:
         self._advisor = advisor
-        self._hosts = set(reply_hosts)
+        self._origins = reply_origins
 
-    def __call__(self, taken: Taken) -> None:
-        """Sends the answer as Markdown."""
-        import httpx
-
+    def prepare(self, taken: Taken) -> dict[str, Any]:
+        """The answer as Markdown."""
         asked = taken.payload
-        if taken.attempt > 1 or not self._may_call(asked):
-            return
-        try:
-            answer = self._advisor.ask(asked["text"], thread=f"dingtalk:{asked['chat']}")
-            title, text = headline(answer) or "Xuanka", answer.text
-        except Exception as error:
-            title, text = "Xuanka", words_for(error, language_of("zh"))
-        markdown = {"title": title, "text": f"#### {title}\n\n{text}"[:18_000]}
-        httpx.post(asked["reply_to"], json={"msgtype": "markdown", "markdown": markdown},
-                   timeout=15).raise_for_status()  # fmt: skip
+        answer = ask(self._advisor, asked, thread=f"dingtalk:{asked['thread']}")
+        title, text = ("Xuanka", answer) if isinstance(answer, str) else markdown_of(answer)
+        markdown = {"title": title, "text": within_bytes(text, _TEXT_BYTES)}
+        return {"msgtype": "markdown", "markdown": markdown}
 
-    def _may_call(self, asked: dict[str, Any]) -> bool:
-        if (urlsplit(asked["reply_to"]).hostname or "") not in self._hosts:
-            log.warning("a reply URL names a host that is not DingTalk's; it is not called")
-            return False
-        until = asked.get("until_ms")
-        return not isinstance(until, int | float) or until > time.time() * 1000
+    def deliver(self, taken: Taken, message: dict[str, Any]) -> None:
+        """Sends it while the session lasts."""
+        until = taken.payload.get("until_ms")
+        if taken.in_doubt:
+            raise Undeliverable("a send broke off, and DingTalk would show a second one twice")
+        if isinstance(until, int | float) and until <= time.time() * 1000:
+            raise Undeliverable("the session has ended")
+        reply = reply_url.send(taken.payload["reply_to"], message, origins=self._origins)
+        code = reply.get("errcode", 0)
+        if code in _BUSY:
+            raise NotDelivered(f"errcode {code}", wait_s=_BUSY_WAIT_S)
+        if code != 0:
+            raise Undeliverable(f"errcode {code}")
+
+
+def markdown_of(answer: Answer) -> tuple[str, str]:
+    """Title and text; tables become lists, which is what DingTalk can draw."""
+    parts = [p if isinstance(p, str) else listed_table(p) for p in parts_of(answer.text)]
+    title = headline(answer)
+    top = [f"#### {title}" if title else "", need_line(answer)]
+    return title or "Xuanka", "\n\n".join(part for part in [*top, *parts] if part)

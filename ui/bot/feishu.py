@@ -1,7 +1,9 @@
 """Feishu: messages to the bot, answered as a card in reply to the message.
 
 The send call carries the event's id as `uuid`: Feishu itself drops a second send of the same
-event within an hour, so a kill between sending and writing down does not answer twice.
+event within an hour, so a kill between sending and writing down does not answer twice. Requests
+are read in the order signature, time, body, so that nothing unsigned is decrypted but the
+challenge.
 """
 
 from __future__ import annotations
@@ -15,30 +17,47 @@ import re
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import anyio.to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from ui.bot.inbox import Inbox, Taken
-from ui.bot.words import headline
+from ui.bot import reply_url
+from ui.bot.inbox import Inbox, NotDelivered, Undeliverable
+from ui.bot.store import Taken
+from ui.bot.words import ask, headline, need_line, within_bytes
 from ui.config import ServiceSettings
 from ui.http.protection import error_body
-from ui.turn import Adviser, words_for
-from ui.wording import language_of
+from ui.turn import Adviser
 
 if TYPE_CHECKING:
+    import httpx
+
     from agent import Answer
 
 log = logging.getLogger("xuanka.feishu")
 PLATFORM = "feishu"
 FRESH_S = 3600
+_FRESH_UNSIGNED_S = 8 * 3600
+"""Without a signature only the event's own time is known, and Feishu repeats for six hours."""
+_CARD_BYTES = 24_000
+"""Of text; Feishu takes cards of 30 KB."""
 _AT = re.compile(r"@_user_\d+\s*")
+_STAMP = re.compile(r"[0-9]{1,17}")
 _COLOUR = {"fits": "green", "tight": "orange", "does_not_fit": "red"}
+_WAIT = frozenset({99991400, 230020, 11232})
+_BAD_TOKEN = frozenset({99991661, 99991663, 99991664, 99991665, 99991668})
+_FOR_GOOD = frozenset({230001, 230002, 230006, 230011, 230013, 230025, 230027, 230028, 230050,
+                       230099, 230110})  # fmt: skip
 
 
 class Refused(Exception):
-    """A request that did not come from the platform, or is not one."""
+    """A request that did not come from the platform (401), or cannot be read (400)."""
+
+    def __init__(self, reason: str, *, status: int = 401) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 def signature(timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> str:
@@ -73,32 +92,49 @@ def opened(body: bytes, headers: Any, settings: ServiceSettings) -> dict[str, An
         Refused: If signature, token, time or form are not those of the platform.
     """
     encrypt_key = settings.secret("feishu_encrypt_key")
-    if encrypt_key is not None and "x-lark-signature" in headers:
-        stamp = headers.get("x-lark-request-timestamp", "")
-        given = headers["x-lark-signature"]
-        wanted = signature(stamp, headers.get("x-lark-request-nonce", ""), encrypt_key, body)
-        if not hmac.compare_digest(given.encode(), wanted.encode()):
-            raise Refused("the signature is wrong")
-        if not stamp.isdigit() or abs(time.time() - int(stamp)) > FRESH_S:
-            raise Refused("the request is too old")
+    is_signed = encrypt_key is not None and "x-lark-signature" in headers
+    if encrypt_key is not None and is_signed:
+        _check_signature(body, headers, encrypt_key)
     event = _parsed(body)
     if encrypt_key is not None:
-        if not isinstance(event.get("encrypt"), str):
-            raise Refused("the body is not encrypted")
-        event = _parsed(decrypt(event["encrypt"], encrypt_key))
-        if event.get("type") != "url_verification" and "x-lark-signature" not in headers:
-            raise Refused("the signature is missing")
+        event = _unsealed(event, encrypt_key, is_signed=is_signed)
     _check_token(event, settings)
+    if not is_signed and event.get("type") != "url_verification":
+        _check_event_time(event)
+    return event
+
+
+def _check_signature(body: bytes, headers: Any, encrypt_key: str) -> None:
+    stamp = headers.get("x-lark-request-timestamp", "")
+    wanted = signature(stamp, headers.get("x-lark-request-nonce", ""), encrypt_key, body)
+    if not hmac.compare_digest(headers["x-lark-signature"].encode(), wanted.encode()):
+        raise Refused("the signature is wrong")
+    if not _STAMP.fullmatch(stamp) or abs(time.time() - int(stamp)) > FRESH_S:
+        raise Refused("the request is too old")
+
+
+def _unsealed(outer: dict[str, Any], encrypt_key: str, *, is_signed: bool) -> dict[str, Any]:
+    """The event within `encrypt`; of what is not signed only a challenge, else one refusal."""
+    if not isinstance(outer.get("encrypt"), str):
+        raise Refused("the body is not encrypted")
+    if is_signed:
+        return _parsed(decrypt(outer["encrypt"], encrypt_key))
+    try:
+        event = _parsed(decrypt(outer["encrypt"], encrypt_key))
+    except Refused:
+        event = {}
+    if event.get("type") != "url_verification":  # why is not said: it would help to decrypt
+        raise Refused("the signature is missing")
     return event
 
 
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
         event = json.loads(body)
-    except ValueError as error:
-        raise Refused("the body is not JSON") from error
+    except (ValueError, RecursionError) as error:
+        raise Refused("the body is not JSON", status=400) from error
     if not isinstance(event, dict):
-        raise Refused("the body is not an object")
+        raise Refused("the body is not an object", status=400)
     return event
 
 
@@ -108,12 +144,26 @@ def _check_token(event: dict[str, Any], settings: ServiceSettings) -> None:
         return
     header = event.get("header")
     given = header.get("token") if isinstance(header, dict) else event.get("token")
-    if not hmac.compare_digest(str(given or "").encode(), wanted.encode()):
+    if not isinstance(given, str) or not hmac.compare_digest(
+        given.encode(errors="replace"), wanted.encode()
+    ):
         raise Refused("the token is wrong")
 
 
+def _check_event_time(event: dict[str, Any]) -> None:
+    header = event.get("header")
+    made = str(header.get("create_time") or "") if isinstance(header, dict) else ""
+    seconds = int(made) / (1e6 if len(made) > 14 else 1e3) if _STAMP.fullmatch(made) else 0.0
+    if abs(time.time() - seconds) > _FRESH_UNSIGNED_S:
+        raise Refused("the event is too old")
+
+
 def question_of(event: dict[str, Any]) -> dict[str, Any] | None:
-    """What a message asks; None for what is not answered."""
+    """What a message asks; None for what is not answered: apps, files, groups without a mention.
+
+    Raises:
+        Refused: If a text message's content cannot be read.
+    """
     header, body = event.get("header"), event.get("event")
     if not isinstance(header, dict) or not isinstance(body, dict):
         return None
@@ -124,10 +174,16 @@ def question_of(event: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if message.get("message_type") != "text" or not message.get("message_id"):
         return None
-    content = _parsed(str(message.get("content") or "{}").encode())
+    is_group = message.get("chat_type") == "group"
+    if is_group and not message.get("mentions"):
+        return None
+    content = _parsed(str(message.get("content") or "{}").encode(errors="replace"))
     text = _AT.sub("", str(content.get("text") or "")).strip()
-    return {"text": text, "message_id": message["message_id"],
-            "chat": message.get("chat_id")} if text else None  # fmt: skip
+    if not text:
+        return None
+    root = message.get("root_id") or (message["message_id"] if is_group else None)
+    thread = ":".join(str(part) for part in (message.get("chat_id"), root) if part)
+    return {"text": text, "message_id": str(message["message_id"]), "thread": thread}
 
 
 def build_feishu(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) -> APIRouter | None:
@@ -140,7 +196,7 @@ def build_feishu(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) -> A
     if not settings.feishu_app_id or not app_secret or not guarded:
         return None
     sender = Sender(settings.feishu_api_url, settings.feishu_app_id, app_secret)
-    inbox.handle(PLATFORM, Replier(sender, advisor))
+    inbox.add(PLATFORM, FeishuBot(sender, advisor))
     router = APIRouter(include_in_schema=False)
 
     @router.post("/feishu/events")
@@ -151,10 +207,10 @@ def build_feishu(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) -> A
                 return JSONResponse({"challenge": str(event.get("challenge", ""))})
             question = question_of(event)
         except Refused as error:
-            body = error_body("invalid_request_error", f"Refused: {error}.")
-            return JSONResponse(body, 401)
-        event_id = str((event.get("header") or {}).get("event_id") or "")
-        if question is not None and event_id:
+            kind = "authentication_error" if error.status == 401 else "invalid_request_error"
+            return JSONResponse(error_body(kind, f"Refused: {error}."), error.status)
+        event_id = (event.get("header") or {}).get("event_id")
+        if question is not None and isinstance(event_id, str) and event_id:
             await anyio.to_thread.run_sync(inbox.take, PLATFORM, event_id, question)
         return JSONResponse({"code": 0})
 
@@ -178,46 +234,74 @@ class Sender:
                 reply = self._http.post("auth/v3/tenant_access_token/internal", json=self._app)
                 body = reply.raise_for_status().json()
                 if body.get("code") != 0:
-                    raise ConnectionError(f"Feishu gave no token: code {body.get('code')}")
+                    raise NotDelivered(f"no tenant token: code {body.get('code')}")
                 self._token = body["tenant_access_token"]
                 self._ends_at = time.monotonic() + max(60, int(body.get("expire", 7200)) - 300)
             return self._token
 
     def reply(self, message_id: str, card: dict[str, Any], *, uuid: str) -> None:
-        """Sends a card in reply to a message; a second call with the same uuid sends nothing."""
-        body = {"msg_type": "interactive", "content": json.dumps(card), "uuid": uuid[:50]}
+        """Sends a card in reply to a message; a second call with the same uuid sends nothing.
+
+        Raises:
+            NotDelivered: If Feishu did not take it.
+            Undeliverable: If it never will.
+        """
+        body = {"msg_type": "interactive", "content": json.dumps(card, ensure_ascii=False),
+                "uuid": hashlib.sha256(uuid.encode()).hexdigest()[:48]}  # fmt: skip
         headers = {"Authorization": f"Bearer {self._bearer()}"}
-        reply = self._http.post(f"im/v1/messages/{message_id}/reply", json=body, headers=headers)
-        answer = reply.raise_for_status().json()
-        if answer.get("code") != 0:
-            raise ConnectionError(f"Feishu refused the card: code {answer.get('code')}")
+        path = f"im/v1/messages/{quote(message_id, safe='')}/reply"
+        self._judge(self._http.post(path, json=body, headers=headers))
+
+    def _judge(self, reply: httpx.Response) -> None:
+        """Feishu tells in `code` what went wrong, with whatever HTTP status."""
+        try:
+            code = reply.json().get("code")
+        except (ValueError, AttributeError):
+            code = None
+        if code == 0 and reply.is_success:
+            return
+        if reply.status_code == 429 or code in _WAIT:
+            header = reply.headers.get("x-ogw-ratelimit-reset") or reply.headers.get("retry-after")
+            raise NotDelivered("asked to wait", wait_s=reply_url.wait_of(header))
+        if code in _BAD_TOKEN:
+            with self._lock:
+                self._ends_at = 0.0
+        if code in _FOR_GOOD:
+            raise Undeliverable(f"code {code}")
+        raise NotDelivered(f"HTTP {reply.status_code}, code {code}")
 
 
-class Replier:
+class FeishuBot:
     """Answers what the inbox holds."""
 
     def __init__(self, sender: Sender, advisor: Adviser) -> None:
         self._sender = sender
         self._advisor = advisor
 
-    def __call__(self, taken: Taken) -> None:
-        """Sends the answer as a card."""
+    def prepare(self, taken: Taken) -> dict[str, Any]:
+        """The card that answers."""
         asked = taken.payload
-        try:
-            card = card_of(self._advisor.ask(asked["text"], thread=f"feishu:{asked['chat']}"))
-        except Exception as error:
-            said = words_for(error, language_of("zh"))
-            card = {"elements": [{"tag": "markdown", "content": said}]}
-        self._sender.reply(asked["message_id"], card, uuid=taken.event_id)
+        answer = ask(self._advisor, asked, thread=f"feishu:{asked['thread']}")
+        return a_card(answer) if isinstance(answer, str) else card_of(answer)
+
+    def deliver(self, taken: Taken, message: dict[str, Any]) -> None:
+        """Sends the card; the uuid makes a repeated send harmless."""
+        self._sender.reply(taken.payload["message_id"], message, uuid=taken.key.event_id)
+
+
+def a_card(text: str) -> dict[str, Any]:
+    """A card of Markdown; in cards of schema 2.0 it may hold tables."""
+    content = within_bytes(text, _CARD_BYTES)
+    return {"schema": "2.0", "config": {"update_multi": True},
+            "body": {"elements": [{"tag": "markdown", "content": content}]}}  # fmt: skip
 
 
 def card_of(answer: Answer) -> dict[str, Any]:
-    """The answer as an interactive card."""
-    card: dict[str, Any] = {
-        "config": {"wide_screen_mode": True},
-        "elements": [{"tag": "markdown", "content": answer.text[:20_000]}],
-    }
+    """The answer as an interactive card: the verdict as its heading in its colour."""
+    card = a_card(answer.text)
     if headline(answer):
-        title = {"tag": "plain_text", "content": headline(answer)}
-        card["header"] = {"title": title, "template": _COLOUR.get(answer.verdict, "blue")}
+        card["header"] = {"title": {"tag": "plain_text", "content": headline(answer)},
+                          "template": _COLOUR.get(answer.verdict, "blue")}  # fmt: skip
+        if need_line(answer):
+            card["header"]["subtitle"] = {"tag": "plain_text", "content": need_line(answer)}
     return card

@@ -8,11 +8,13 @@ left.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Protocol
 
 import anyio.to_thread
@@ -21,8 +23,11 @@ from ui.bot.store import Key, Store, Taken
 
 log = logging.getLogger("xuanka.bot")
 _GIVE_UP_S = 1800.0
-"""Within the hour in which Feishu recognises a repeated send, and the 30 minutes of Slack's URLs."""
+"""Within Feishu's hour for repeated sends, and the 30 minutes of Slack's response URLs."""
 _LONGEST_WAIT_S = 60.0
+_MOST_PREPARED = 3
+"""Attempts at making a message; a fault of ours does not go away by itself."""
+_ID = re.compile(r"[!-~]{1,200}")
 
 
 class NotDelivered(Exception):
@@ -71,6 +76,8 @@ class Inbox:
         self._lock = threading.Lock()
         self._queued: set[Key] = set()
         self._held: dict[Key, Taken] = {}
+        self._held_lock = threading.Lock()
+        """Kept while leases are renewed: what was let go must not be renewed after."""
         self._pool: ThreadPoolExecutor | None = None
         self._poller: threading.Thread | None = None
         self._is_drained = threading.Event()
@@ -80,7 +87,10 @@ class Inbox:
         self._bots[platform] = bot
 
     def take(self, platform: str, event_id: str, payload: dict[str, Any]) -> bool:
-        """Writes an event down and queues it; False when it was taken before."""
+        """Writes an event down and queues it; False when it was taken before, or has no good id."""
+        if not _ID.fullmatch(event_id):
+            log.warning("an event of %s without a usable id is left alone", platform)
+            return False
         key = Key(platform, event_id)
         is_new = self._store.take(key, payload)
         if is_new:
@@ -128,9 +138,8 @@ class Inbox:
     def _poll(self) -> None:
         while not self._is_drained.wait(self._poll_s):
             try:
-                with self._lock:
-                    held = list(self._held.values())
-                self._store.renew(held, lease_s=self._lease_s)
+                with self._held_lock:
+                    self._store.renew(self._held.values(), lease_s=self._lease_s)
                 for key in self._store.due(limit=10 * self._workers):
                     self._submit(key)
             except Exception as error:  # the database may be back at the next round
@@ -141,39 +150,60 @@ class Inbox:
             taken = self._store.claim(key, lease_s=self._lease_s)
             if taken is None:
                 return
-            with self._lock:
+            with self._held_lock:
                 self._held[key] = taken
-            self._answer(taken)
+            settle = self._answer(taken)
+            self._let_go(key)
+            settle()
         except Exception as error:  # of the store: the event is due again when its lease ends
             log.warning("event of %s left for later: %s", key.platform, type(error).__name__)
         finally:
+            self._let_go(key)
             with self._lock:
-                self._held.pop(key, None)
                 self._queued.discard(key)
 
-    def _answer(self, taken: Taken) -> None:
+    def _let_go(self, key: Key) -> None:
+        with self._held_lock:
+            self._held.pop(key, None)
+
+    def _answer(self, taken: Taken) -> Callable[[], None]:
+        """Works on an event; gives back what is to be written of it once it is let go."""
         bot, platform = self._bots[taken.key.platform], taken.key.platform
         if time.time() - taken.taken_at > _GIVE_UP_S:
             log.error("event of %s given up after %d attempts", platform, taken.attempt - 1)
-            self._store.finish(taken, "failed")
-            return
+            return partial(self._store.finish, taken, "failed")
         message = taken.message
         if message is None:
-            message = bot.prepare(taken)
+            try:
+                message = bot.prepare(taken)
+            except Exception:
+                log.exception("no message could be made for an event of %s", platform)
+                if taken.attempt >= _MOST_PREPARED:
+                    return partial(self._store.finish, taken, "failed")
+                return self._later(taken, in_doubt=False)
             self._store.remember(taken, message)
         if not self._store.begin(taken):
-            return
-        wait_s = min(_LONGEST_WAIT_S, 2.0 ** min(taken.attempt, 10) / 2)
+            return lambda: None
+        return self._deliver(bot, taken, message)
+
+    def _deliver(self, bot: Bot, taken: Taken, message: dict[str, Any]) -> Callable[[], None]:
+        platform = taken.key.platform
         try:
             bot.deliver(taken, message)
         except Undeliverable as error:
             log.error("answer to %s cannot be delivered: %s", platform, error)
-            self._store.finish(taken, "failed")
+            return partial(self._store.finish, taken, "failed")
         except NotDelivered as error:
             log.warning("%s did not take an answer: %s", platform, error)
-            self._store.put_off(taken, wait_s=error.wait_s or wait_s, in_doubt=False)
+            return self._later(taken, in_doubt=False, wait_s=error.wait_s)
         except Exception as error:  # the words of an error may hold a secret URL
             log.warning("sending to %s failed: %s", platform, type(error).__name__)
-            self._store.put_off(taken, wait_s=wait_s, in_doubt=True)
-        else:
-            self._store.finish(taken, "done")
+            return self._later(taken, in_doubt=True)
+        return partial(self._store.finish, taken, "done")
+
+    def _later(
+        self, taken: Taken, *, in_doubt: bool, wait_s: float | None = None
+    ) -> Callable[[], None]:
+        if wait_s is None:
+            wait_s = min(_LONGEST_WAIT_S, 2.0 ** min(taken.attempt, 10) / 2)
+        return partial(self._store.put_off, taken, wait_s=wait_s, in_doubt=in_doubt)

@@ -1,43 +1,51 @@
-"""Slack: mentions, direct messages, /xuanka and buttons, answered in their thread.
+"""Slack: mentions, direct messages, assistant threads, /xuanka and buttons, answered in the thread.
 
 Bolt checks signatures and timestamps and answers url_verification. An event is in the inbox
-before Slack hears that it was taken, so its retries are dropped and a kill loses none. The event's
-id travels in the metadata of the answer: after a restart the thread is searched for it before
-the answer is sent again.
+before Slack hears that it was taken. Its id travels in the metadata of the answer: when it is not
+known whether a send arrived, the thread is searched for the id before the answer is sent again.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import anyio.to_thread
 from fastapi import APIRouter, Request, Response
-from slack_bolt import App, BoltRequest, BoltResponse
-from slack_sdk import WebClient
-from slack_sdk.errors import SlackApiError
-from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
-from slack_sdk.webhook import WebhookClient
+from fastapi.responses import JSONResponse
 
-from ui.bot.inbox import Inbox, Taken
-from ui.bot.words import buttons, headline, pieces, slack_text
+from ui.bot import reply_url
+from ui.bot.inbox import Inbox, NotDelivered, Undeliverable
+from ui.bot.slack_blocks import answer_blocks, context, escaped, section
+from ui.bot.store import Taken
+from ui.bot.words import ask
 from ui.config import ServiceSettings
-from ui.turn import Adviser, words_for
-from ui.wording import Language
+from ui.http.protection import error_body
+from ui.turn import Adviser
+from ui.wording import examples
 
 if TYPE_CHECKING:
-    from agent import Answer
+    from slack_bolt import App
+    from slack_sdk import WebClient
+    from slack_sdk.errors import SlackApiError
+    from slack_sdk.signature import SignatureVerifier
 
 log = logging.getLogger("xuanka.slack")
 PLATFORM = "slack"
 METADATA = "xuanka_answer"
 _MENTION = re.compile(r"<@[^>]+>")
-_SECTION = 2900
-_PROMPTS = ("7B 微调能在 A10 上跑吗?", "Does Llama 3 70B fit on 2x A100 80G at 8k context?",
-            "Qwen2.5-14B LoRA 需要多大显存?")  # fmt: skip
+_LINK = re.compile(r"<(?:https?://|mailto:|tel:)[^>|]*\|([^>]+)>|<(https?://[^>|]+)>")
+_STAMP = re.compile(r"[0-9]{1,12}")
+_FOR_GOOD = frozenset({
+    "channel_not_found", "not_in_channel", "is_archived", "thread_not_found", "message_not_found",
+    "cannot_reply_to_message", "restricted_action", "invalid_blocks", "invalid_blocks_format",
+    "msg_blocks_too_long", "msg_too_long", "no_text", "invalid_arguments", "user_not_found",
+})  # fmt: skip
+_UNKNOWN = frozenset({"internal_error", "fatal_error", "request_timeout", "service_unavailable"})
+_PROMPTS = 4
 
 
 def build_slack(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) -> APIRouter | None:
@@ -45,60 +53,105 @@ def build_slack(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) -> AP
     secret, token = settings.secret("slack_signing_secret"), settings.secret("slack_bot_token")
     if not secret or not token:
         return None
-    client = WebClient(token, base_url=settings.slack_api_url, timeout=15)
-    client.retry_handlers.append(RateLimitErrorRetryHandler(max_retry_count=3))
-    bolt = App(signing_secret=secret, client=client, token_verification_enabled=False)
+    from slack_bolt import App
+    from slack_bolt.authorization import AuthorizeResult
+    from slack_sdk import WebClient
+    from slack_sdk.signature import SignatureVerifier
+
+    # No retries within the client: a send that broke off may have arrived.
+    client = WebClient(token, base_url=settings.slack_api_url, timeout=15, retry_handlers=[])
+    # With the token told, taking an event in needs no call to Slack.
+    bolt = App(
+        signing_secret=secret, client=WebClient(base_url=settings.slack_api_url),
+        token_verification_enabled=False,
+        authorize=lambda enterprise_id, team_id: AuthorizeResult(
+            enterprise_id=enterprise_id, team_id=team_id, bot_token=token
+        ),
+    )  # fmt: skip
     _listen(bolt, inbox)
-    inbox.handle(PLATFORM, Replier(client, advisor, settings.reply_hosts))
-    router = APIRouter(include_in_schema=False)
+    inbox.add(PLATFORM, SlackBot(client, advisor, settings.slack_reply_origins))
+    return _routes(bolt, SignatureVerifier(secret))
+
+
+def _routes(bolt: App, verifier: SignatureVerifier) -> APIRouter:
+    from slack_bolt import BoltRequest
 
     async def receive(request: Request) -> Response:
-        stamp = request.headers.get("x-slack-request-timestamp", "")
-        try:
-            body = (await request.body()).decode()
-        except UnicodeDecodeError:
-            stamp = ""
-        if not stamp.isdecimal():  # Bolt raises on these in place of refusing them
-            return Response('{"error": "invalid request"}', 401, media_type="application/json")
+        body = await request.body()
+        # Bolt parses before it verifies, and raises on what no Slack sends: those go first.
+        if not _is_signed(verifier, request, body):
+            words = "Refused: the signature is wrong or old."
+            return JSONResponse(error_body("authentication_error", words), 401)
+        if not _is_form_or_object(body):
+            words = "Refused: the body is neither a JSON object nor a form."
+            return JSONResponse(error_body("invalid_request_error", words), 400)
         bolt_request = BoltRequest(
-            body=body, query=request.url.query, headers=dict(request.headers)
+            body=body.decode(), query=request.url.query, headers=dict(request.headers)
         )
-        # In a thread: Bolt writes to the inbox and may ask Slack who this bot is.
+        # In a thread: Bolt waits for the inbox to have written the event down.
         reply = await anyio.to_thread.run_sync(bolt.dispatch, bolt_request)
         headers = {key: values[0] for key, values in reply.headers.items()}
         return Response(reply.body or "", reply.status, headers=headers)
 
+    router = APIRouter(include_in_schema=False)
     for path in ("/slack/events", "/slack/commands", "/slack/interactive"):
         router.add_api_route(path, receive, methods=["POST"], name=path)
     return router
 
 
-def _listen(bolt: Any, inbox: Inbox) -> None:
-    @bolt.use  # type: ignore[untyped-decorator]  # Bolt's decorators are untyped
+def _is_signed(verifier: SignatureVerifier, request: Request, body: bytes) -> bool:
+    stamp = request.headers.get("x-slack-request-timestamp", "")
+    given = request.headers.get("x-slack-signature", "")
+    if not _STAMP.fullmatch(stamp) or not given.isascii():
+        return False
+    try:
+        return bool(verifier.is_valid(body, stamp, given))
+    except UnicodeDecodeError:
+        return False
+
+
+def _is_form_or_object(body: bytes) -> bool:
+    from urllib.parse import parse_qs
+
+    text = body.decode()
+    try:
+        if text.lstrip()[:1] in ("{", "["):
+            return isinstance(json.loads(text), dict)
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=100)
+        payload = fields.get("payload")
+        return bool(fields) and (payload is None or isinstance(json.loads(payload[0]), dict))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _listen(bolt: App, inbox: Inbox) -> None:
+    from slack_bolt import BoltResponse
+
+    @bolt.use
     def take(body: dict[str, Any], next: Callable[[], Any]) -> Any:
         if body.get("type") != "event_callback":
             return next()
-        question = question_of(body.get("event") or {})
-        if question is not None and body.get("event_id"):
-            inbox.take(PLATFORM, str(body["event_id"]), question)
+        event, event_id = body.get("event"), body.get("event_id")
+        question = question_of(event) if isinstance(event, dict) else None
+        if question is not None and isinstance(event_id, str) and event_id:
+            inbox.take(PLATFORM, event_id, question)
         return BoltResponse(status=200, body="")
 
-    @bolt.command(re.compile("/.*"))  # type: ignore[untyped-decorator]
+    @bolt.command(re.compile("/.*"))
     def command(ack: Callable[..., Any], body: dict[str, Any]) -> None:
-        asked = str(body.get("text") or "").strip()
-        inbox.take(PLATFORM, f"command:{body.get('trigger_id')}", {
-            "text": asked, "channel": body.get("channel_id"), "thread": None,
-            "response_url": body.get("response_url"), "user": body.get("user_id"),
-        })  # fmt: skip
+        if body.get("trigger_id") and body.get("response_url"):
+            inbox.take(PLATFORM, f"command:{body['trigger_id']}", {
+                "text": str(body.get("text") or "").strip(), "user": body.get("user_id"),
+                "channel": body.get("channel_id"), "response_url": body["response_url"],
+                "is_quoted": True,
+            })  # fmt: skip
         ack()
 
-    @bolt.action(re.compile("^ask_"))  # type: ignore[untyped-decorator]
+    @bolt.action(re.compile("^ask_"))
     def pressed(ack: Callable[..., Any], body: dict[str, Any]) -> None:
-        action, message = body["actions"][0], body.get("message") or {}
-        inbox.take(PLATFORM, f"action:{body.get('trigger_id')}", {
-            "text": action.get("value", ""), "channel": (body.get("channel") or {}).get("id"),
-            "thread": message.get("thread_ts") or message.get("ts"),
-        })  # fmt: skip
+        question = pressed_question(body)
+        if question is not None:
+            inbox.take(PLATFORM, f"action:{body['trigger_id']}", question)
         ack()
 
 
@@ -109,114 +162,147 @@ def question_of(event: dict[str, Any]) -> dict[str, Any] | None:
     """
     kind = event.get("type")
     if kind == "assistant_thread_started":
-        thread = event.get("assistant_thread") or {}
-        return {"greet": True, "channel": thread.get("channel_id"),
-                "thread": thread.get("thread_ts")}  # fmt: skip
+        thread = event.get("assistant_thread")
+        if not isinstance(thread, dict) or not thread.get("channel_id"):
+            return None
+        return {"greet": True, "channel": thread["channel_id"], "thread": thread.get("thread_ts")}
     is_direct = kind == "message" and event.get("channel_type") == "im"
     if kind != "app_mention" and not is_direct:
         return None
-    if event.get("bot_id") or event.get("app_id") or event.get("subtype") or event.get("edited"):
+    is_foreign = any(event.get(key) for key in ("bot_id", "app_id", "bot_profile"))
+    if is_foreign or event.get("subtype") or event.get("edited") or not event.get("user"):
         return None
-    text = _MENTION.sub("", str(event.get("text") or "")).strip()
-    text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    if not text or not event.get("channel"):
+    text = _LINK.sub(lambda m: m[1] or m[2], _MENTION.sub("", str(event.get("text") or "")))
+    text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
+    if not text or not event.get("channel") or not event.get("ts"):
         return None
     return {"text": text, "channel": event["channel"], "is_direct": is_direct,
-            "thread": event.get("thread_ts") or event.get("ts")}  # fmt: skip
+            "thread": event.get("thread_ts") or event["ts"], "since": event["ts"]}  # fmt: skip
 
 
-class Replier:
-    """Answers what the inbox holds."""
+def pressed_question(body: dict[str, Any]) -> dict[str, Any] | None:
+    """What a pressed button asks; None for a button that is not ours."""
+    actions, container = body.get("actions"), body.get("container") or {}
+    action = actions[0] if isinstance(actions, list) and actions else {}
+    try:
+        asked = json.loads(action.get("value") or "null")
+    except ValueError:
+        return None
+    if not isinstance(asked, dict) or not asked.get("text") or not body.get("trigger_id"):
+        return None
+    language = asked.get("language") if asked.get("language") in ("zh", "en") else None
+    message = body.get("message") or {}
+    question = {"text": str(asked["text"]), "language": language, "is_quoted": True,
+                "channel": (body.get("channel") or {}).get("id"),
+                "user": (body.get("user") or {}).get("id")}  # fmt: skip
+    if container.get("is_ephemeral") or not message.get("ts"):
+        url = body.get("response_url")
+        return {**question, "response_url": url} if url else None
+    return {**question, "thread": message.get("thread_ts") or message["ts"],
+            "since": message["ts"]}  # fmt: skip
 
-    def __init__(self, client: WebClient, advisor: Adviser, reply_hosts: tuple[str, ...]) -> None:
+
+class SlackBot:
+    """Answers what the inbox holds.
+
+    Args:
+        client: Speaks to Slack as the bot.
+        advisor: Answers.
+        reply_origins: Origins that a response URL may have.
+    """
+
+    def __init__(self, client: WebClient, advisor: Adviser, reply_origins: tuple[str, ...]) -> None:
         self._client = client
         self._advisor = advisor
-        self._hosts = set(reply_hosts)
+        self._origins = reply_origins
 
-    def __call__(self, taken: Taken) -> None:
-        """Sends the answer unless the thread has it already."""
+    def prepare(self, taken: Taken) -> dict[str, Any]:
+        """Text and blocks that answer; the prompts for a new assistant thread."""
         asked = taken.payload
         if asked.get("greet"):
-            self._client.assistant_threads_setSuggestedPrompts(
-                channel_id=asked["channel"], thread_ts=asked["thread"],
-                prompts=[{"title": prompt[:70], "message": prompt} for prompt in _PROMPTS],
-            )  # fmt: skip
-            return
-        if asked.get("response_url"):
-            self._respond(asked)
-            return
-        if taken.attempt > 1 and self._was_sent(asked, taken.event_id):
-            return
+            prompts = [{"title": row["zh"][:70], "message": row["zh"]} for row in examples()]
+            return {"prompts": prompts[:_PROMPTS]}
         self._show_working(asked)
-        text, blocks = self._message(asked, f"slack:{asked['channel']}:{asked['thread']}")
-        payload = {"event_id": taken.event_id}
+        thread = asked.get("thread") or asked.get("user")
+        answer = ask(self._advisor, asked, thread=f"slack:{asked['channel']}:{thread}")
+        if isinstance(answer, str):
+            text, blocks = answer, [section(escaped(answer))]
+        else:
+            text, blocks = answer.text, answer_blocks(asked["text"], answer)
+        if asked.get("is_quoted"):
+            user = asked.get("user")
+            who = f"<@{user}>: " if user else ""
+            blocks.insert(0, context(who + escaped(asked["text"][:500])))
+        return {"text": escaped(text)[:3000], "blocks": blocks}
+
+    def deliver(self, taken: Taken, message: dict[str, Any]) -> None:
+        """Sends the answer unless the thread has it already."""
+        from slack_sdk.errors import SlackApiError
+
+        if taken.payload.get("response_url"):
+            if taken.in_doubt:
+                raise Undeliverable("a response URL offers no way to see whether it was answered")
+            reply_url.send(taken.payload["response_url"], message, origins=self._origins)
+            return
+        try:
+            self._send(taken, message)
+        except SlackApiError as error:
+            raise _meant(error) from None
+
+    def _send(self, taken: Taken, message: dict[str, Any]) -> None:
+        asked = taken.payload
+        if "prompts" in message:
+            self._client.assistant_threads_setSuggestedPrompts(
+                channel_id=asked["channel"], thread_ts=asked["thread"], prompts=message["prompts"]
+            )
+            return
+        event_id = taken.key.event_id
+        if taken.in_doubt and self._was_sent(asked, event_id):
+            return
         self._client.chat_postMessage(
-            channel=asked["channel"], thread_ts=asked["thread"], text=text, blocks=blocks,
-            metadata={"event_type": METADATA, "event_payload": payload},
+            channel=asked["channel"], thread_ts=asked["thread"], **message,
+            metadata={"event_type": METADATA, "event_payload": {"event_id": event_id}},
             unfurl_links=False, unfurl_media=False,
         )  # fmt: skip
 
-    def _message(self, asked: dict[str, Any], thread: str) -> tuple[str, list[dict[str, Any]]]:
-        try:
-            answer = self._advisor.ask(asked["text"], thread=thread)
-        except Exception as error:
-            said = words_for(error, _language(asked["text"]))
-            return said, [_section(said)]
-        return slack_text(answer)[:3000], answer_blocks(answer)
-
-    def _respond(self, asked: dict[str, Any]) -> None:
-        url = str(asked["response_url"])
-        if (urlsplit(url).hostname or "") not in self._hosts:
-            log.warning("a response URL names a host that is not Slack's; it is not called")
-            return
-        thread = f"slack:{asked['channel']}:{asked.get('user')}"
-        text, blocks = self._message(asked, thread)
-        reply = WebhookClient(url, timeout=15).send(text=text, blocks=blocks)
-        if reply.status_code >= 500:
-            raise ConnectionError(f"Slack answered {reply.status_code}")
-
     def _was_sent(self, asked: dict[str, Any], event_id: str) -> bool:
-        found = self._client.conversations_replies(
-            channel=asked["channel"], ts=asked["thread"], include_all_metadata=True, limit=200
-        )
-        return any(
-            (message.get("metadata") or {}).get("event_payload", {}).get("event_id") == event_id
-            for message in found.get("messages") or []
-        )
+        """Looks through what the thread got since the question."""
+        cursor: str | None = None
+        while True:
+            found = self._client.conversations_replies(
+                channel=asked["channel"], ts=asked["thread"], oldest=asked["since"],
+                include_all_metadata=True, limit=100, cursor=cursor,
+            )  # fmt: skip
+            for message in found.get("messages") or []:
+                payload = (message.get("metadata") or {}).get("event_payload") or {}
+                if payload.get("event_id") == event_id:
+                    return True
+            cursor = (found.get("response_metadata") or {}).get("next_cursor")
+            if not cursor:
+                return False
 
     def _show_working(self, asked: dict[str, Any]) -> None:
+        from slack_sdk.errors import SlackApiError
+
         if not asked.get("is_direct"):
             return
         try:
             self._client.assistant_threads_setStatus(
                 channel_id=asked["channel"], thread_ts=asked["thread"], status="is working it out…"
             )
-        except SlackApiError as error:  # not an assistant thread
-            log.debug("no status shown: %s", error.response.get("error"))
+        except (SlackApiError, OSError) as error:  # no assistant thread, or no Slack: no matter
+            log.debug("no status shown: %s", type(error).__name__)
 
 
-def _language(text: str) -> Language:
-    return "zh" if any("\u4e00" <= c <= "\u9fff" for c in text) else "en"
-
-
-def _section(text: str) -> dict[str, Any]:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
-
-
-def answer_blocks(answer: Answer) -> list[dict[str, Any]]:
-    """The answer as Block Kit: verdict, text, buttons, who answered."""
-    blocks: list[dict[str, Any]] = []
-    if headline(answer):
-        blocks.append({"type": "header", "text": {"type": "plain_text", "text": headline(answer)}})
-    blocks += [_section(piece) for piece in pieces(slack_text(answer), _SECTION)[:40]]
-    elements = [
-        {"type": "button", "action_id": f"ask_{i}", "value": button.question,
-         "text": {"type": "plain_text", "text": button.label}}
-        for i, button in enumerate(buttons(answer))
-    ]  # fmt: skip
-    if elements:
-        blocks.append({"type": "actions", "elements": elements})
-    if answer.degraded:
-        note = {"type": "mrkdwn", "text": answer.degraded[:300]}
-        blocks.append({"type": "context", "elements": [note]})
-    return blocks
+def _meant(error: SlackApiError) -> Exception:
+    """What a refusal of Slack's means for the event."""
+    response = error.response
+    if response.status_code == 429:
+        header = {k.lower(): v for k, v in response.headers.items()}.get("retry-after")
+        return NotDelivered("asked to wait", wait_s=reply_url.wait_of(header))
+    code = str(response.get("error"))
+    if code in _FOR_GOOD:
+        return Undeliverable(code)
+    if code in _UNKNOWN or response.status_code >= 500:
+        return ConnectionError(code)
+    return NotDelivered(code)

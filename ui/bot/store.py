@@ -55,7 +55,7 @@ class Taken:
 class Rows(NamedTuple):
     """What a statement did."""
 
-    count: int
+    touched: int
     rows: Sequence[Sequence[Any]]
 
 
@@ -101,7 +101,8 @@ class Postgres:
         except ImportError as error:
             raise MissingExtraError("bot events in Postgres", extra="postgres") from error
         self._pool: Any = ConnectionPool(
-            url, min_size=1, max_size=8, open=True, timeout=10, check=ConnectionPool.check_connection,
+            url, min_size=1, max_size=8, open=True, timeout=10,
+            check=ConnectionPool.check_connection,
             kwargs={"autocommit": True, "prepare_threshold": None, "connect_timeout": 5},
         )  # fmt: skip
 
@@ -139,7 +140,7 @@ class Store:
             "INSERT INTO bot_events VALUES (?, ?, ?, NULL, 'open', 0, 0, ?, ?)"
             " ON CONFLICT DO NOTHING", *key, json.dumps(payload), now, now,
         )  # fmt: skip
-        return written.count == 1
+        return written.touched == 1
 
     def claim(self, key: Key, *, lease_s: float) -> Taken | None:
         """The event, for this caller alone while the lease lasts; None when it is not due."""
@@ -169,7 +170,7 @@ class Store:
     def begin(self, taken: Taken) -> bool:
         """Marks that a send begins; False when the row is no longer this caller's."""
         return self._db.run("UPDATE bot_events SET sending = 1" + _THIS,
-                            *taken.key, taken.attempt).count == 1  # fmt: skip
+                            *taken.key, taken.attempt).touched == 1  # fmt: skip
 
     def put_off(self, taken: Taken, *, wait_s: float, in_doubt: bool) -> None:
         """Makes the event due again later."""

@@ -7,7 +7,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -99,6 +99,10 @@ class Metrics:
         self.requests = Counter(
             "xuanka_http_requests", "HTTP requests", ["method", "status"], registry=self.registry
         )
+
+    def watch(self, name: str, meaning: str, count: Callable[[], float]) -> None:
+        """A further gauge, read when the metrics are."""
+        Gauge(name, meaning, registry=self.registry).set_function(count)
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format."""
