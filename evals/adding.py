@@ -103,7 +103,6 @@ def row_from(turns: list[str], ask: Ask) -> dict[str, Any]:
         "turns": turns[1:],
         "truth": truths[0],
         "turns_truth": truths[1:],
-        "slots": {},
         "expected_behavior": ["answer"],
         "source": source.strip(),
         "why": why.strip(),

@@ -74,4 +74,6 @@ def text_of(result: CaseResult | None) -> str:
     output: Any = result.output
     if isinstance(output, list) and output and isinstance(output[0], dict) and "text" in output[0]:
         return "\n\n".join(str(turn.get("text")) for turn in output)
+    if isinstance(output, dict) and isinstance(output.get("answer"), dict):
+        return f"{output['answer'].get('text')}\n\n{output['answer'].get('degraded') or ''}".strip()
     return "" if output is None else str(output)

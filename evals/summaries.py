@@ -48,7 +48,7 @@ def questions_summary(rows: Sequence[Row], results: Sequence[CaseResult]) -> Sum
         "pass_rate": _mean([r.passed for r in results]),
         "must_pass_rate": _mean([r.passed for r in must]) if must else 1.0,
         "best_verdict_rate": best / turns if turns else 0.0,
-        "slot_f1": 2 * right / (given + wanted) if given + wanted else 0.0,
+        **({"slot_f1": 2 * right / (given + wanted)} if given + wanted else {}),
         "slowest_ms": max((r.elapsed_ms for r in results), default=0.0),
     }
 

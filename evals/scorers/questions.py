@@ -56,7 +56,8 @@ def judge(row: Row, answers: Sequence[JsonAnswer | None], same_name: SameName) -
     scores += _judge_time(row, answers)
     if answers and answers[0]:
         scores += _judge_behaviour(row, answers[0])
-        scores += _slot_scores(row, answers[0], same_name)
+        if "slots" in row:
+            scores += _slot_scores(row, answers[0], same_name)
     scores.append(Score("best_verdict", best / len(truths)))
     return scores
 

@@ -249,3 +249,15 @@ def test_history_gives_the_trend_of_earlier_runs_of_the_same_backend(tmp_path: P
 
 def test_trend_is_only_drawn_over_two_runs() -> None:
     assert "<polyline" not in render(a_run(a_result("a", True)))
+
+
+def test_rows_without_slots_say_nothing_about_slots() -> None:
+    row = {"id": "q", "lang": "en", "question": "q", "truth": {"verdict_accept": ["fits"]}}
+    suite = get_suite("questions")
+    answer = {"text": "It fits.", "language": "en", "verdict": "fits", "request": {"batch": 4}}
+    scores = suite.judge(row, [answer])
+    result = CaseResult("q", True, tuple(scores), [answer], 1.0)
+    assert "slot_f1" not in suite.summarize([row], [result])
+    asked = {**row, "slots": {"batch": 8}}
+    wrong = CaseResult("q", True, tuple(suite.judge(asked, [answer])), [answer], 1.0)
+    assert suite.summarize([asked], [wrong])["slot_f1"] == 0.0
