@@ -13,6 +13,7 @@ from agent.answering.phrases import sentences
 from agent.request import Request, Slots
 from agent.toolbox.memory import ChangeOut, MemoryReport
 from agent.toolbox.registries import GpuReport
+from tools.models import try_find_model
 from tools.units import MIB, bytes_from_gb, format_significant
 
 _SLOTS = (
@@ -130,6 +131,9 @@ _FORMATS = {
 }  # fmt: skip
 
 
+_PUBLISHED_NARROW = frozenset(_FORMATS)
+
+
 def format_name(form: str) -> str:
     """A weight format of the calculator as people write it.
 
@@ -148,7 +152,7 @@ def say_native_format(
         Whether there was such a thing to say.
     """
     given = next((a for a in report.assumptions if a.name == "weight_format"), None)
-    if given is None or given.value == "bf16" or str(given.value).startswith("gguf"):
+    if given is None or str(given.value) not in _PUBLISHED_NARROW:
         return False
     form = str(given.value)
     draft.say("memory.native", format=format_name(form), weights=gib(report.weights_bytes))
@@ -282,6 +286,26 @@ def say_precision(draft: Draft, card: GpuReport) -> None:
         draft.say("memory.no_fp8", gpu=card.name, cc=why, importance=HEAD)
 
 
+_LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
+
+
+def is_language(report: MemoryReport) -> bool:
+    """True for a language model; sequence, logits and adapters are its affair."""
+    match = try_find_model(report.model)
+    return match is None or match.spec.kind in _LANGUAGE_KINDS
+
+
+def say_images(draft: Draft, report: MemoryReport) -> None:
+    """Tokens that the images of a vision-language model take in its sequence."""
+    held = {a.name: a.value for a in report.assumptions}
+    tokens, side = held.get("image_tokens"), draft.request.slots.img_size
+    if not tokens or side is None:
+        return
+    draft.figure("image_tokens", int(tokens), "token", formula="pixels / pixels per token")
+    draft.say("memory.images", side=side, tokens=f"{int(tokens):,}",
+              images=held.get("images", 1))  # fmt: skip
+
+
 def say_why(draft: Draft, report: MemoryReport) -> None:
     """One sentence on where the memory goes."""
     if report.task == "infer":
@@ -296,7 +320,9 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
         if report.gpu_count == 1:
             draft.figure("bytes_per_parameter", round(per_param, 1), "B",
                          formula="(weights + gradients + optimizer_states) / params")  # fmt: skip
-            draft.say("memory.why_full", bytes=format_significant(per_param, 2))
+            key = "memory.why_full" if is_language(report) else "memory.why_full_small"
+            work = report.part("activations", "logits", "inputs", "loss")
+            draft.say(key, bytes=format_significant(per_param, 2), activations=gib(work))
     elif report.method in ("lora", "qlora"):
         draft.say(f"memory.why_{report.method}", weights=gib(report.part("weights")))
     if report.params_active is not None:
@@ -387,13 +413,15 @@ def say_changes(draft: Draft, report: MemoryReport, *, limit: int = 4) -> None:
 
 
 _IDLE = 0.02
-"""Share of the need below which another weight format is no change."""
+"""Share of the need below which a change is none."""
 
 
 def _is_idle(change: ChangeOut, report: MemoryReport) -> bool:
-    """A weight format that saves nothing: the weights have it already."""
-    is_format = change.name.startswith("weight_format=")
-    return is_format and change.saving_bytes < _IDLE * report.process_bytes
+    """A change that saves next to nothing, such as a weight format that the model has already."""
+    return change.saving_bytes < _IDLE * report.process_bytes and not change.fits or (
+        change.name.startswith(("weight_format=", "optimizer="))
+        and change.saving_bytes < _IDLE * report.process_bytes
+    )
 
 
 def _record_change_values(draft: Draft, name: str) -> None:

@@ -194,6 +194,7 @@ def training(draft: Draft) -> Steps:
     if is_method_open:
         told.say_methods(draft, reports)
         told.say_why(draft, reports[methods.index("full")])
+    told.say_images(draft, report)
     _say_training_reasons(draft, report, is_method_open=is_method_open)
     if found.verdict != "fits":
         told.say_changes(draft, report)
@@ -315,12 +316,15 @@ def _leanest(
     least = results[0].report
     if not isinstance(least, MemoryReport) or least.verdict in (None, "does_not_fit"):
         return None
+    if slots.seq_len is None and told.is_language(report):
+        told.say_verdict(draft, least.model_copy(update={"verdict": "tight"}))
+        draft.say("fit.leanest_only", need=gib(report.process_bytes), seq=lean["seq_len"],
+                  batch=lean["batch"], importance=HEAD)  # fmt: skip
+        return Found("tight", told.memory_range(least), least)
     told.say_verdict(draft, report)
     draft.say("fit.leanest", need=gib(least.process_bytes), outcome=told.outcome(draft, least),
               seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
-    if slots.seq_len is not None or not is_language_model(slots.model):
-        return Found("does_not_fit", told.memory_range(report), report)
-    return Found("tight", told.memory_range(least), least)
+    return Found("does_not_fit", told.memory_range(report), report)
 
 
 def _ways_out(
@@ -340,7 +344,7 @@ def _ways_out(
                    for m in _LIGHTER.get(report.method or "", ())]  # fmt: skip
     trials += [("cards", {**base, "gpu_count": n, "zero_stage": 3, "instance": None})
                for n in _MORE_CARDS if n > count]  # fmt: skip
-    if report.method == "full" or count > 1:
+    if told.is_language(report) and (report.method == "full" or count > 1):
         trials.append(("offload", {**base, "zero_stage": 3, "offload": True}))
     results = yield tuple(
         Call("estimate_memory", told.memory_arguments(slots, **changes)) for _, changes in trials
@@ -393,7 +397,8 @@ def _say_training_reasons(draft: Draft, report: MemoryReport, *, is_method_open:
         draft.say(f"objective.{report.objective}")
     told.say_why(draft, report)
     if not is_method_open:
-        draft.say("memory.levers_train", importance=DETAIL)
+        key = "memory.levers_train" if told.is_language(report) else "memory.levers_other"
+        draft.say(key, importance=DETAIL)
 
 
 def _training_follow_ups(draft: Draft, report: MemoryReport) -> list[str]:
@@ -539,6 +544,7 @@ def _say_serving_details(
     told.say_card(draft, chosen, card)
     say_variants(draft, chosen, card)
     wide = next((o for o in others if o.weight_format == "bf16"), None)
+    told.say_images(draft, chosen)
     is_native = told.say_native_format(draft, chosen, wide, card)
     told.say_why(draft, chosen)
     if chosen.gpu_count > 1:

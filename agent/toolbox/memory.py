@@ -49,6 +49,9 @@ class MemoryArguments(Arguments):
         None, gt=0, le=1, description="Share of the card a serving engine may take / 显存占用上限"
     )
     gpu_layers: int | None = Field(None, ge=0, description="llama.cpp: layers on the card (-ngl)")
+    images: int | None = Field(
+        None, ge=1, description="Images per sample of a vision-language model / 每条样本的图片数"
+    )
     img_size: int | None = Field(None, ge=1, description="Pixels per side of an image")
     framework: str | None = Field(None, description="vllm, ollama, llamafactory, unsloth ...")
     gpu: str | None = Field(None, description="Card in any spelling / 显卡,任意写法")
@@ -159,7 +162,7 @@ def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
         instance=arguments.instance,
         provider=arguments.provider,
     )
-    chosen = usual_for_kind(arguments, model)
+    chosen = _usual_for_card(arguments, card) | usual_for_kind(arguments, model)
     workload = workload_of(arguments.model_copy(update=chosen), model, card)
     estimate = memory.estimate(workload)
     usable = card.usable_bytes if card is not None else None
@@ -177,10 +180,19 @@ def usual_for_kind(arguments: MemoryArguments, model: ResolvedModel) -> dict[str
     The calculator's own defaults for models of layers are those of language-model recipes; image,
     speech and diffusion models have defaults of their own there.
     """
+    if model.spec.kind == "vlm" and arguments.img_size and arguments.images is None:
+        return {"images": 1}
     if arguments.task != "train" or model.spec.kind not in _ENCODER_KINDS:
         return {}
     usual = {"precision": "fp32", "gradient_checkpointing": "none"}
     return {name: value for name, value in usual.items() if getattr(arguments, name) is None}
+
+
+def _usual_for_card(arguments: MemoryArguments, card: ResolvedCard | None) -> dict[str, Any]:
+    """fp16 where a card has no bf16 and no precision was named."""
+    is_old = card is not None and card.spec.bf16_supported is False
+    is_open = arguments.task == "train" and arguments.precision is None
+    return {"precision": "fp16"} if is_old and is_open else {}
 
 
 def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: ResolvedCard | None) -> Any:
@@ -192,6 +204,7 @@ def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: Resolved
         "framework": arguments.framework,
         "attention": arguments.attention,
         "image_px": arguments.img_size,
+        "images": arguments.images,
     }
     if arguments.task == "train":
         return _training(arguments, model, common)
