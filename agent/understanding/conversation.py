@@ -74,11 +74,20 @@ def leans_on(
     leaning = intent in load("conversation")["leaning_intents"] and len(text) <= _SHORT
     if has_subject and not marked:
         return None
-    if not marked and not leaning and not _is_bare(text, out, last):
+    pointing = _points_back(text, out, intent)
+    if not marked and not leaning and not pointing and not _is_bare(text, out, last):
         return None
     if has_subject and out.get("gpu") and out.get("method") and len(text) > _SHORT:
         return None
     return _base(out, history)
+
+
+def _points_back(text: str, out: Resolution, intent: Intent) -> bool:
+    """Whether a longer turn without a card of its own speaks of "that" or "it"."""
+    if len(text) > 4 * _SHORT or intent not in load("conversation")["leaning_intents"]:
+        return False
+    has_card = any(out.get(slot) is not None for slot in ("gpu", "gpus", "gpu_mem_gb", "instance"))
+    return not has_card and table("conversation", "points_back").has(text)
 
 
 def _is_marked(text: str) -> bool:
@@ -144,6 +153,10 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
     before: dict[str, Any] = base.slots.model_dump(exclude_none=True)
     old = {slot: getattr(base.slots, slot) for slot in before}
     _read_again(board, out, base)
+    if out.get("task") == "quantize" and out.get("quantization") and base.slots.task == "infer":
+        out.values.pop("task")  # "量化成int4呢": another format of the same job
+        out.readings.pop("task", None)
+        out.inferred.discard("task")
     said = {slot for slot in out.values if slot not in out.inferred}
     dropped = _dropped(document, board, out, said, base)
     for slot in list(out.values):

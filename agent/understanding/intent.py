@@ -2,7 +2,7 @@
 
 Features beside the cue groups: ``model``, ``params``, ``method``, ``train``, ``infer``, ``card``,
 ``cards2`` (two different cards), ``many_cards`` (2+), ``very_many_cards`` (16+), ``memory_gb``,
-``instance``, ``catalog_type`` (instance without a job), ``cpu_instance``, ``provider``,
+``instance``, ``instances2``, ``goal_*``, ``catalog_type`` (instance without a job), ``cpu_instance``, ``provider``,
 ``providers2``, ``many_nodes``, ``concurrency``, ``rate``, ``batch``, ``length``, ``samples``,
 ``epochs``, ``step_s``, ``hours``, ``price``, ``budget``, ``spot_billing``, ``ckpt``, ``storage``,
 ``workers``, ``util``, ``img_rate``, ``bandwidth``, ``rows``, ``small_model``, ``small_net``,
@@ -22,7 +22,7 @@ from agent.understanding.resolution import Resolution
 
 _SLOT_FEATURES = {
     "model": "model", "params_b": "params", "method": "method", "gpu": "card",
-    "gpu_mem_gb": "memory_gb", "instance": "instance", "provider": "provider",
+    "gpu_mem_gb": "memory_gb", "instances": "instances2", "instance": "instance", "provider": "provider",
     "providers": "providers2", "gpus": "cards2", "concurrency": "concurrency",
     "request_rate_per_s": "rate", "batch": "batch", "seq_len": "length", "samples": "samples",
     "epochs": "epochs", "step_s": "step_s", "hours": "hours", "price": "price",

@@ -143,7 +143,10 @@ def _cards_without_name(board: Board, out: Resolution) -> None:
         memory = bare
         out.put("gpu_mem_gb", bare.value, bare, inferred=True)
     loose, per_node, nodes = board.best("loose_count"), board.best("per_node"), board.best("nodes")
-    if per_node is not None and nodes is not None:
+    impossible = board.best("impossible_count")
+    if impossible is not None:
+        out.put("gpu_count", impossible.value, impossible)
+    elif per_node is not None and nodes is not None:
         out.put("gpu_count", per_node.value * nodes.value, per_node)
     elif loose is not None:
         out.put("gpu_count", loose.value, loose)

@@ -122,6 +122,9 @@ def _goes_on(text: str, board: Board) -> bool:
         return True
     if any(board.has(slot) for slot in ("provider", "region", "loose_times", "loose_tokens")):
         return True
+    opening = table("conversation", "opens_like_a_follow_up").find(text[:12])
+    if opening and opening[0].start == 0:
+        return True
     return table("conversation", "points_back").has(text)
 
 
