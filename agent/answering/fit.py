@@ -9,6 +9,7 @@ from typing import Any
 from agent.answer import Answer, AssumptionOut, MemoryRange, Verdict
 from agent.answering import compare
 from agent.answering import estimates as told
+from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.host import compose_host, is_host_question
 from agent.answering.largest import asks_largest, compose_largest
@@ -188,7 +189,7 @@ def training(draft: Draft) -> Steps:
         return failed(draft, results[0])
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
     chosen = reports[methods.index("lora")] if is_method_open else reports[0]
-    found = yield from _asked(draft, chosen)
+    found = yield from _asked(draft, chosen, card)
     report = found.report or chosen
     told.say_card(draft, report, card)
     if is_method_open:
@@ -228,9 +229,12 @@ def _methods(draft: Draft) -> tuple[str, ...]:
 
 
 def _asked(
-    draft: Draft, chosen: MemoryReport
+    draft: Draft, chosen: MemoryReport, card: GpuReport | None
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found]:
     """The verdict on what was asked: sharded, at its leanest, or as it stands."""
+    if is_doubtful(draft, chosen):
+        verdict = yield from say_doubtful(draft, chosen, card)
+        return Found(verdict, told.memory_range(chosen), chosen)
     found = yield from _sharded(draft, chosen)
     if found is None and chosen.verdict == "does_not_fit":
         found = yield from _leanest(draft, chosen)
@@ -447,6 +451,8 @@ def serving(draft: Draft) -> Steps:
         split = yield from compose_offload(draft, chosen, arguments)
     if split is not None:
         verdict, chosen, others = split.verdict, split.report, []
+    elif is_doubtful(draft, chosen):
+        verdict = yield from say_doubtful(draft, chosen, card)
     else:
         verdict = verdict_of(chosen)
         told.say_verdict(draft, chosen)
