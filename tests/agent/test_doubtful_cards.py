@@ -9,7 +9,11 @@ from tests.agent.answers import answered
 
 @pytest.mark.parametrize(
     "question",
-    ["A100 24G 能跑 13B 吗", "will a 13B fit on an A100 24GB in bf16?", "can a 12GB A10 LoRA a 7B?"],
+    [
+        "A100 24G 能跑 13B 吗",
+        "will a 13B fit on an A100 24GB in bf16?",
+        "can a 12GB A10 LoRA a 7B?",
+    ],
 )
 def test_the_verdict_depends_on_the_real_card(question: str) -> None:
     """13e9 * 2 B = 24.2 GiB of weights: too much for 24 GB, enough room on 40 and 80."""
