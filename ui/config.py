@@ -46,6 +46,8 @@ class ServiceSettings(BaseSettings):
     log_json: bool = False
     state_dir: Path = Path(".xuanka")
 
+    bot_lease_s: float = Field(default=20.0, ge=1)
+    """How long after its last sign of life a process's bot events are answered by another."""
     slack_signing_secret: SecretStr | None = None
     slack_signing_secret_file: Path | None = None
     slack_bot_token: SecretStr | None = None

@@ -46,7 +46,8 @@ def build_bots(
     from ui.bot.slack import build_slack
     from ui.bot.store import open_store
 
-    inbox = Inbox(open_store(settings.state_dir / "bot_events.sqlite", url=database_url))
+    store = open_store(settings.state_dir / "bot_events.sqlite", url=database_url)
+    inbox = Inbox(store, lease_s=settings.bot_lease_s)
     builders = {"slack": build_slack, "feishu": build_feishu, "dingtalk": build_dingtalk}
     routers: list[APIRouter] = []
     for platform, name in zip(builders, names, strict=True):

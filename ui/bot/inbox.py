@@ -68,7 +68,7 @@ class Inbox:
     """
 
     def __init__(
-        self, store: Store, *, workers: int = 8, lease_s: float = 20.0, poll_s: float = 1.0
+        self, store: Store, *, workers: int = 8, lease_s: float = 20.0, poll_s: float = 0.5
     ) -> None:
         self._store = store
         self._bots: dict[str, Bot] = {}

@@ -49,6 +49,8 @@ class Platforms:
         self.messages: list[dict[str, Any]] = []
         self.faults: list[Fault] = []
         self.complaints: list[str] = []
+        self.delay_s = 0.0
+        """How long a call takes before and after it has its effect."""
         self._uuids: dict[str, str] = {}
         self._lock = threading.Lock()
         outer = self
@@ -115,6 +117,7 @@ class Platforms:
         is_json = "json" in headers.get("content-type", "")
         body = json.loads(raw) if is_json else {k: v[0] for k, v in parse_qs(raw.decode()).items()}
         path = path.split("?")[0]
+        time.sleep(self.delay_s)
         with self._lock:
             fault = next((f for f in self.faults if path.endswith(f.name)), None)
             if fault is not None:
@@ -124,6 +127,7 @@ class Platforms:
             if fault is not None:
                 reply = (fault.status, fault.body)
             self.calls.append(Call(path, body, reply))
+        time.sleep(self.delay_s)
         return *reply, (fault.headers if fault is not None else {})
 
     def _answer(
@@ -167,7 +171,7 @@ class Platforms:
             return 400, {"code": 230025}
         if body["uuid"] not in self._uuids:
             self._uuids[body["uuid"]] = path
-            self.messages.append(body)
+            self.messages.append({**body, "path": path})
         return 200, {"code": 0, "data": {}}
 
 
