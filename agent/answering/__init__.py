@@ -34,10 +34,13 @@ _MODULES: dict[Intent, str] = {
 def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent."""
     from agent.answering.inverse import compose_inverse, is_inverse
-    from agent.answering.prices import compose_ranking, is_price_ranking
+    from agent.answering.prices import compose_ranking, is_price_of_several, is_price_ranking
 
     if is_inverse(request):
         return compose_inverse(request)
+    if is_price_of_several(request):
+        module = importlib.import_module("agent.answering.catalog")
+        return cast(Plan, module.compose(request, context))
     if is_price_ranking(request):
         return compose_ranking(request)
     name = _MODULES[request.intent]

@@ -41,8 +41,6 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
 def _names(draft: Draft, names: tuple[str, ...]) -> Steps:
     slots = draft.request.slots
     clouds: tuple[str | None, ...] = slots.providers or (slots.provider,)
-    if len(names) > 1 and "provider" in draft.request.inferred:
-        clouds = (None,)
     currency = currency_of(draft) if len(names) > 1 else None
     calls = tuple(
         Call("find_instances", {"name": name, "provider": cloud, "region": slots.region,
@@ -51,6 +49,8 @@ def _names(draft: Draft, names: tuple[str, ...]) -> Steps:
         for cloud in clouds
     )  # fmt: skip
     results = yield calls
+    if len(names) > 1 and "provider" in draft.request.inferred:
+        results = yield from _elsewhere(calls, results)
     draft.use(*results)
     needs_gpu = False
     reports = [r.report for r in results if isinstance(r.report, InstancesReport)]
@@ -65,6 +65,24 @@ def _names(draft: Draft, names: tuple[str, ...]) -> Steps:
     if needs_gpu:
         yield from entry_types(draft, slots.provider or clouds[0])
     _tell_quota(draft, results)
+
+
+def _elsewhere(
+    calls: tuple[Call, ...], results: tuple[ToolResult, ...]
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], tuple[ToolResult, ...]]:
+    """Names that the cloud of another name does not have are looked up in all clouds."""
+    missing = [
+        number
+        for number, result in enumerate(results)
+        if isinstance(result.report, InstancesReport) and result.report.kind == "unknown"
+    ]
+    if not missing:
+        return results
+    again = yield tuple(
+        Call("find_instances", {**calls[number].arguments, "provider": None}) for number in missing
+    )
+    found = dict(zip(missing, again, strict=True))
+    return tuple(found.get(number, result) for number, result in enumerate(results))
 
 
 def _tell(draft: Draft, report: InstancesReport) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from agent.answer import Answer, Verdict
 from agent.answering import concept, rent, spot, times
 from agent.answering.draft import DETAIL, HEAD, Draft
-from agent.answering.machines import short_line
+from agent.answering.machines import provider_name, short_line
 from agent.answering.numbers import duration, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
@@ -132,7 +132,12 @@ def _machine(draft: Draft) -> Steps:
         shown = (whole or priced)[:4]
         if not shown:
             shown = sorted(report.instances, key=lambda row: not row.listed)[:4]
-            draft.say("cost.none_dated", name=slots.instance or slots.gpu, importance=HEAD)
+            where = provider_name(draft, slots.provider) if slots.provider else ""
+            if shown:
+                draft.say("cost.none_dated", name=slots.instance or slots.gpu, importance=HEAD)
+            else:
+                draft.say("catalog.none_with_card", gpu=slots.gpu or slots.instance, where=where,
+                          importance=HEAD)  # fmt: skip
         draft.bullets([_with_total(draft, row) for row in shown], title=draft.phrase("cost.listed"),
                       importance=HEAD)  # fmt: skip
         draft.offer(row.as_offer() for row in shown)

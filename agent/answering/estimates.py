@@ -190,8 +190,9 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
         "range": gib_range(report.low_bytes, report.high_bytes),
     }
     if report.verdict is None or report.usable_bytes is None or report.headroom_bytes is None:
-        is_whole = report.gpu_count == 1 and report.process_bytes > _LARGEST_BYTES
-        key = "memory.need_whole" if is_whole else "memory.need_only"
+        key = "memory.need_only"
+        if report.gpu is None and report.process_bytes > _LARGEST_BYTES:
+            key = f"memory.need_whole_{report.task}"
         draft.say(key, importance=HEAD, **values)
         return
     draft.figure("headroom", report.headroom_bytes, "B", formula="usable - need")

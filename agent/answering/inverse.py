@@ -12,7 +12,7 @@ from agent.answering.fit import Found, quoted_hint, settled
 from agent.answering.numbers import gib, gib_range
 from agent.answering.plan import Call
 from agent.answering.renting import cards_to_rent, say_fitting_cards
-from agent.request import Goal, Request
+from agent.request import Goal, Request, Slots
 from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
 from agent.toolbox.memory import MemoryReport
@@ -30,6 +30,7 @@ _IN_PLACE = {
     "longest_context": "other_context",
     "most_concurrent": "other_concurrent",
 }
+_OTHERS = {**_IN_PLACE, "fewest_cards": "other_cards"}
 _INTENTS = ("fit_check", "serving_plan", "multi_gpu_plan", "recommend_instance", "oom_diagnosis")
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
@@ -72,14 +73,21 @@ def compose_inverse(request: Request) -> Steps:
     told.say_reference(draft, found.memory)
     yield from _rent(draft, found)
     verdict: Verdict = "fits" if is_found else "does_not_fit"
-    if is_rescued or (goal in ("fewest_cards", "smallest_card") and is_found):
+    is_one = goal == "fewest_cards" and found.value == 1
+    if is_rescued or (goal in ("fewest_cards", "smallest_card") and is_found and not is_one):
         verdict = "depends"
     memory = told.memory_range(found.memory)
     return draft.finish(verdict, memory=memory, slots=settled(Found(verdict, memory, found.memory)))
 
 
 def _call(draft: Draft, goal: Goal, **changes: Any) -> Call:
-    arguments = told.memory_arguments(draft.request.slots, **changes)
+    slots = draft.request.slots
+    is_split = slots.zero_stage is not None or slots.strategy is not None or slots.tp is not None
+    method = str(changes.get("method") or slots.method or "")
+    if goal in _IN_PLACE and slots.task == "train" and (slots.gpu_count or 1) > 1:
+        if method.endswith("full") and not is_split:
+            changes = {"zero_stage": 3, **changes}
+    arguments = told.memory_arguments(slots, **changes)
     arguments.pop("with_changes")
     return Call("find_limit", {**arguments, "goal": goal})
 
@@ -87,12 +95,14 @@ def _call(draft: Draft, goal: Goal, **changes: Any) -> Call:
 def _others(draft: Draft, goal: Goal) -> list[tuple[str, dict[str, Any]]]:
     """Settings that were left open and would raise the number."""
     slots = draft.request.slots
-    if goal not in _IN_PLACE:
+    if goal == "smallest_card":
         return []
     match = try_find_model(slots.model) if slots.model else None
     kind = match.spec.kind if match is not None else "decoder-lm"
     is_language = kind in ("decoder-lm", "moe-lm", "vlm")
     trials: list[tuple[str, dict[str, Any]]] = []
+    if goal == "fewest_cards":
+        return _lighter(slots) if is_language else []
     if slots.task == "train":
         if is_language:
             trials.append(("fused_ce", {"fused_ce": True}))
@@ -110,6 +120,17 @@ def _others(draft: Draft, goal: Goal) -> list[tuple[str, dict[str, Any]]]:
         if slots.kv_cache_dtype is None and slots.framework in (None, "vllm", "sglang"):
             trials.append(("kv_fp8", {"kv_cache_dtype": "fp8"}))
     return trials
+
+
+def _lighter(slots: Slots) -> list[tuple[str, dict[str, Any]]]:
+    """Methods and formats with which fewer cards may do."""
+    if slots.task != "train":
+        forms = ("int8", "int4") if slots.quantization in (None, "fp8") else ()
+        return [(f, {"quantization": f, "precision": None}) for f in forms]
+    goal, _, scale = (slots.method or "lora").rpartition("+")
+    front = f"{goal}+" if goal else ""
+    lighter = {"full": ("lora", "qlora"), "lora": ("qlora",)}.get(scale, ())
+    return [(name, {"method": front + name}) for name in lighter]
 
 
 def _tell(draft: Draft, found: LimitReport, *, is_found: bool) -> None:
@@ -175,7 +196,7 @@ def _tell_others(
             continue
         label = draft.phrase(f"inverse.{name}")
         value = report.cap or report.value
-        key = _IN_PLACE[goal] if value else "other_none"
+        key = _OTHERS[goal] if value else "other_none"
         most = max(most, value or 0)
         items.append(draft.phrase(f"inverse.{key}", name=label, value=f"{value or 0:,}"))
     title = draft.phrase("inverse.others")
@@ -188,8 +209,21 @@ def _tell_hints(draft: Draft, goal: Goal, found: LimitReport) -> None:
         draft.say("inverse.accumulate", importance=DETAIL)
     if goal == "most_concurrent":
         draft.say("inverse.grow", importance=DETAIL)
+    if found.memory.gpu_count > 1:
+        key = "sharded" if found.memory.task == "train" else "tensor_parallel"
+        draft.say(f"memory.{key}", count=found.memory.gpu_count,
+                  weights=gib(found.memory.weights_bytes))  # fmt: skip
     if goal == "fewest_cards" and (found.value or 0) > _NODE:
         _say_machines(draft, found.value or 0)
+
+
+def _machines(draft: Draft, count: int) -> str:
+    """How many full machines a number of cards is, where it is more than one."""
+    if count <= _NODE:
+        return ""
+    nodes = -(-count // _NODE)
+    draft.figure(f"machines of {count}", nodes, "1", formula="cards / 8, rounded up")
+    return draft.phrase("inverse.in_machines", nodes=nodes)
 
 
 def _say_machines(draft: Draft, count: int) -> None:
@@ -258,11 +292,14 @@ def say_counts(
         return reports[0]
     rows = [
         draft.phrase("inverse.cards_row", count=r.value, card=r.memory.gpu,
+                     machines=_machines(draft, r.value or 1),
                      need=gib(r.memory.process_bytes), usable=gib(r.memory.usable_bytes or 0))
         for r in fitting
     ]  # fmt: skip
     for r in fitting:
         draft.figure(f"cards: {r.memory.gpu}", r.value or 0, "1", formula="fewest that fit")
+        draft.figure(f"usable: {r.memory.gpu}", r.memory.usable_bytes or 0, "B",
+                     sources=(f"data:gpus.csv#{r.memory.gpu}",))  # fmt: skip
     draft.bullets(rows, title=draft.phrase("inverse.cards_title", what=what), importance=HEAD)
     most = max(r.value or 0 for r in fitting)
     if most > _NODE:

@@ -91,5 +91,4 @@ def _say_flash(draft: Draft, report: ProbeReport | None) -> None:
         key = "local.flash_yes" if device.flash_attention2_supported else "local.flash_no"
         items.append(draft.phrase(key, name=device.name))
     told_items = told.joined(draft, items) if items else draft.phrase("local.flash_none")
-    if report is not None:
-        draft.say("local.flash", items=told_items)
+    draft.say("local.flash", items=told_items)

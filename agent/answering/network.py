@@ -123,6 +123,7 @@ def _tell(draft: Draft, reports: list[NetworkReport]) -> None:
     model = slots.model or f"{slots.params_b or 7:g}B"
     draft.assume(first.assumptions)
     gpus = max((slots.gpu_count or 0) // (slots.nodes or 2), 1)
+    draft.figure("gpus_per_machine", gpus, "1", formula="cards / machines")
     draft.say("network.assumed", model=model, gpus=gpus, gpu=slots.gpu or "GPU",
               compute=format_significant(first.compute_s, 3), importance=DETAIL)  # fmt: skip
 

@@ -17,10 +17,12 @@ from agent.toolbox.catalog import InstanceOut, InstancesReport
 
 _CHEAPEST = re.compile(
     r"cheap|lowest price|least expensive|best price|which cloud|which provider|where (?:can|to)"
-    r"|便宜|最低价|价格最低|哪家云|哪个云|哪朵云|谁家|哪家.{0,6}(?:低|划算|省)|最划算|最省钱|哪里租",
+    r"|expensive|贵|便宜|最低价|价格最低|哪家云|哪个云|哪朵云|谁家|哪家.{0,6}(?:低|划算|省)|最划算|最省钱|哪里租",
     re.IGNORECASE,
 )
-_INTENTS = ("recommend_instance", "cost_estimate", "catalog_lookup", "fit_check", "concept")
+_INTENTS = (
+    "recommend_instance", "cost_estimate", "catalog_lookup", "fit_check", "concept", "gpu_compare",
+)  # fmt: skip
 _SHOWN = 6
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
@@ -34,11 +36,18 @@ def is_price_ranking(request: Request) -> bool:
     """True for a card without a job, of which the cheapest offer is looked for."""
     slots = request.slots
     has_job = slots.model is not None or slots.params_b is not None or slots.budget is not None
-    has_card = slots.gpu not in (None, "none") and not slots.gpus and slots.instance is None
+    has_card = (slots.gpu not in (None, "none") or bool(slots.gpus)) and slots.instance is None
     return (
         has_card and not has_job and slots.price is None
         and request.intent in _INTENTS and asks_cheaper(request)
     )  # fmt: skip
+
+
+def is_price_of_several(request: Request) -> bool:
+    """True for several types of which the cheaper one is looked for."""
+    slots = request.slots
+    has_job = slots.model is not None or slots.params_b is not None
+    return len(slots.instances or ()) > 1 and not has_job and asks_cheaper(request)
 
 
 def currency_of(draft: Draft) -> str:
@@ -51,13 +60,14 @@ def compose_ranking(request: Request) -> Steps:
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
     clouds: tuple[str | None, ...] = slots.providers or (slots.provider,)
+    gpus = slots.gpus or ((slots.gpu,) if slots.gpu else ())
     count = slots.gpu_count if "gpu_count" not in request.inferred else None
     results = yield tuple(
         Call("find_instances", {
-            "gpu": slots.gpu, "any_variant": True, "provider": cloud, "region": slots.region,
+            "gpu": gpu, "any_variant": True, "provider": cloud, "region": slots.region,
             "min_gpu_count": count, "max_gpu_count": count, "currency": currency_of(draft),
             "limit": 50})
-        for cloud in clouds
+        for cloud in clouds for gpu in gpus
     )  # fmt: skip
     draft.use(*results)
     rows = [
@@ -70,7 +80,7 @@ def compose_ranking(request: Request) -> Steps:
     if not ranked:
         where = provider_name(draft, slots.provider) if slots.provider else ""
         key = "catalog.none_with_card" if not rows else "prices.none_dated"
-        draft.say(key, gpu=slots.gpu, where=where, importance=HEAD)
+        draft.say(key, gpu=" / ".join(gpus), where=where, importance=HEAD)
         _say_undated(draft, rows)
         return draft.finish("not_applicable")
     best = _first_of_each(ranked)

@@ -111,15 +111,16 @@ def _search(draft: Draft, method: str | None) -> Call:
     }
     if slots.budget is not None:
         period = period_of(draft.request)
-        amount = slots.budget.amount * (HOURS_OF[period] if period == "day" else 1)
+        amount = slots.budget.amount * _hours_held(period)
         arguments["budget"] = amount
         arguments["budget_currency"] = slots.budget.currency or _currency(draft)
         arguments["budget_per"] = {"hour": "hour", "month": "month"}.get(period, "run")
     return Call("recommend", {k: v for k, v in arguments.items() if v is not None})
 
 
-HOURS_OF = {"day": 24.0, "month": 730.0}
+HOURS_OF = {"day": 24.0, "week": 168.0, "month": 730.0}
 """Hours of a period that a budget is said for."""
+_WEEKLY = re.compile(r"周|星期|week", re.IGNORECASE)
 _DAILY = re.compile(r"天|日|day|daily", re.IGNORECASE)
 
 
@@ -131,9 +132,16 @@ def period_of(request: Request) -> str:
     budget, span = request.slots.budget, request.spans.get("budget")
     if budget is None or budget.per in (None, "total"):
         return "total"
-    if budget.per == "hour" and span is not None and _DAILY.search(span.text):
-        return "day"
+    if budget.per == "hour" and span is not None:
+        for period, words in (("week", _WEEKLY), ("day", _DAILY)):
+            if words.search(span.text):
+                return period
     return budget.per
+
+
+def _hours_held(period: str) -> float:
+    """Hours by which an amount that is kept an hour is multiplied, to be that of its period."""
+    return HOURS_OF[period] if period in ("day", "week") else 1.0
 
 
 def _is_covered(request: Request, offer: RecommendedOut) -> bool:
@@ -219,7 +227,7 @@ def _say_budget(draft: Draft, offer: RecommendedOut) -> None:
     if budget is None or hours is None:
         return
     full = HOURS_OF.get(period)
-    amount = budget.amount * (24 if period == "day" else 1)
+    amount = budget.amount * _hours_held(period)
     told_amount = money(amount, budget.currency or _currency(draft), draft.language)
     draft.figure("budget", amount, budget.currency or _currency(draft), sources=("user:budget",))
     draft.figure("affordable_hours", round(hours, 2), "h", formula="budget / price")
@@ -229,8 +237,8 @@ def _say_budget(draft: Draft, offer: RecommendedOut) -> None:
     elif hours >= full:
         draft.say(f"rent.budget_covers_{period}", importance=HEAD, **values)
     else:
-        each = hours / (HOURS_OF["month"] / 24)
-        draft.figure("hours_a_day", round(each, 2), "h", formula="affordable_hours / 30.4 days")
+        each = hours * 24 / full
+        draft.figure("hours_a_day", round(each, 2), "h", formula="affordable_hours / days")
         draft.say(f"rent.budget_part_{period}", each=format_significant(each, 2),
                   full=f"{full:g}", importance=HEAD, **values)  # fmt: skip
 

@@ -115,7 +115,7 @@ def _carriers(draft: Draft) -> Call:
         "find_instances",
         {"gpu": slots.gpu, "any_variant": slots.gpu_mem_gb is None,
          "provider": default_provider(draft), "region": default_region(draft),
-         "min_gpu_count": count, "max_gpu_count": count, "limit": 50},
+         "min_gpu_count": count, "limit": 50},
     )  # fmt: skip
 
 

@@ -22,6 +22,8 @@ from agent.toolbox.registries import ModelReport
 from agent.toolbox.speed import TimeReport
 from tools.units import format_significant
 
+_NODE = 8
+"""Cards of the largest common machine."""
 _SAMPLES, _TOKENS_EACH = 50_000, 512
 """Work assumed when none was said: a common instruction set of this order."""
 _WRITES_TEXT = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
@@ -91,10 +93,12 @@ def _training(draft: Draft) -> Steps:
     return draft.finish("depends")
 
 
-def _types(draft: Draft, *, larger: bool = False, everywhere: bool = False) -> Call:
+def _types(
+    draft: Draft, *, count: int | None = None, larger: bool = False, everywhere: bool = False
+) -> Call:
     """Instances with the card asked for: with just as many, or `larger` ones."""
     slots = draft.request.slots
-    count = slots.gpu_count or 1
+    count = count or slots.gpu_count or 1
     return Call(
         "find_instances",
         {
@@ -161,6 +165,11 @@ def _cost(
         results = yield (_types(draft, larger=True), _types(draft, larger=True, everywhere=True))
         draft.use(*results)
         here, priced = _priced(results[0]), _priced(results[1])
+        if not here and not priced and (draft.request.slots.gpu_count or 1) > _NODE:
+            results = yield (_types(draft, count=1, larger=True),
+                             _types(draft, count=1, larger=True, everywhere=True))  # fmt: skip
+            draft.use(*results)
+            here, priced = _priced(results[0]), _priced(results[1])
         named = draft.request.slots.provider
         if named is not None and not here:
             draft.say("times.elsewhere", cloud=provider_name(draft, named),
@@ -169,25 +178,32 @@ def _cost(
     if not priced:
         draft.say("times.no_price", gpu=draft.request.slots.gpu)
         return
-    best = min(priced, key=lambda r: r.price.amount if r.price else 0)
+    count = report.gpu_count
+    best = min(priced, key=lambda r: (_machines(r, count), r.price.amount if r.price else 0))
     assert best.price is not None
-    machines = 1
-    cards = (best.gpu_count or 1) * (best.gpu_share or 1)
-    if cards < report.gpu_count:
-        machines = -(-report.gpu_count // int(cards))
+    machines, cards = _machines(best, count), best.gpu_count or 1
     price, currency = float(best.price.amount) * machines, best.price.currency
     amounts = [price * getattr(report.hours, name) for name in ("value", "low", "high")]
     for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True):
-        draft.figure(name, round(amount, 2), currency, formula="hours * price")
+        draft.figure(name, round(amount, 4), currency, formula="hours * price")
     told_amounts = [money(a, currency, draft.language) for a in amounts]
     is_asked = draft.request.intent == "cost_estimate"
     draft.say("times.cost", line=short_line(draft, best), cost=told_amounts[0],
               low=told_amounts[1], high=told_amounts[2],
               importance=HEAD if is_asked else BODY)  # fmt: skip
+    if machines > 1:
+        draft.figure("machines", machines, "1", formula="cards / cards of a machine, rounded up")
+        draft.say("times.machines", machines=machines, each=cards,
+                  importance=HEAD if is_asked else BODY)  # fmt: skip
     if cards > report.gpu_count:
         draft.say("times.larger", count=best.gpu_count, used=report.gpu_count,
                   importance=HEAD if is_asked else BODY)  # fmt: skip
     draft.offer([best.as_offer()])
+
+
+def _machines(row: InstanceOut, count: int) -> int:
+    """Machines of a type that hold so many cards."""
+    return -(-count // max(row.gpu_count or 1, 1))
 
 
 def _priced(found: ToolResult) -> list[InstanceOut]:

@@ -24,7 +24,7 @@ _SLOT_FEATURES = {
     "model": "model", "params_b": "params", "method": "method", "gpu": "card",
     "gpu_mem_gb": "memory_gb", "instances": "instances2", "instance": "instance", "provider": "provider",
     "providers": "providers2", "gpus": "cards2", "concurrency": "concurrency",
-    "request_rate_per_s": "rate", "batch": "batch", "seq_len": "length", "samples": "samples",
+    "request_rate_per_s": "rate", "batch": "batch", "tokens": "tokens", "seq_len": "length", "samples": "samples",
     "epochs": "epochs", "step_s": "step_s", "hours": "hours", "price": "price",
     "budget": "budget", "ckpt_minutes": "ckpt", "ckpt_interval_minutes": "ckpt_interval", "storage": "storage", "num_workers": "workers",
     "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -129,7 +130,9 @@ _LONGEST_SAMPLE = 200_000
 def _is_budget(document: Document, price: Reading, out: Resolution) -> bool:
     """Whether an amount beside a job to be placed is what may be spent ("$200 a month, what to
     rent?")."""
-    if out.get("budget") is not None or out.get("instance") or price.value.per == "hour":
+    words = document.text[price.start : price.end]
+    is_rate = price.value.per == "hour" and not re.search("day|天|week|周|星期", words)
+    if out.get("budget") is not None or out.get("instance") or is_rate:
         return False
     has_job = out.spec is not None or out.get("params_b") is not None
     return has_job and out.get("gpu") is None and table("cues", "recommend").has(document.text)

@@ -101,3 +101,16 @@ def test_what_does_not_fit_is_told_with_what_would_make_it_fit() -> None:
     answer, _ = answered("max batch size for qwen2.5 7b lora seq 4096 on a 24GB 3090?")
     assert answer.verdict == "depends"
     assert "fused cross entropy" in answer.text
+
+
+def test_fewer_cards_with_a_lighter_method_are_told_beside() -> None:
+    answer, _ = answered("全是 16G 的卡,glm4-9b lora 几张卡能训")
+    assert "QLoRA" in answer.text
+    assert "ZeRO-3/FSDP" in answer.text
+
+
+def test_full_fine_tuning_over_cards_is_searched_sharded() -> None:
+    """16 bytes a parameter of 7B are 112 GB: over 80 a card whole, 14 over eight."""
+    answer, _ = answered("8 张 A100 80G 全参 7B 最长能训多长的序列")
+    assert answer.verdict == "fits"
+    assert "ZeRO-3/FSDP" in answer.text

@@ -180,3 +180,25 @@ def test_a_daily_budget_is_told_in_hours_of_a_day() -> None:
     hours = next(f.value for f in answer.figures if f.name == "affordable_hours")
     assert float(hours) == pytest.approx(50 / float(best.price), rel=0.01)
     assert "每天 50 元" in answer.text
+
+
+def test_more_cards_than_a_machine_has_are_several_machines() -> None:
+    """16 cards are two machines of eight: the money is that of both."""
+    answer, _ = answered("14B 全参 5 亿 token 16 张 A100 80G 要训几天")
+    assert answer.intent == "time_estimate"
+    assert "这是 2 台（每台 8 张卡）" in answer.text
+
+
+def test_a_name_of_two_clouds_is_that_of_the_other_name() -> None:
+    """`g6.xlarge` is a CPU type at Alibaba Cloud and a GPU type at AWS, where g5 is."""
+    answer, _ = answered("which is cheaper per hour, g6.xlarge or g5.xlarge?")
+    assert {offer.provider for offer in answer.offers} == {"aws"}
+
+
+def test_a_weekly_budget_is_told_by_the_week() -> None:
+    question = "I can spend 300 dollars a week on finetuning mistral 7b, which GPU?"
+    budget = parse(question).slots.budget
+    assert budget is not None
+    assert budget.amount * 168 == pytest.approx(300, rel=0.001)
+    answer, _ = answered(question)
+    assert "300 USD a week" in answer.text

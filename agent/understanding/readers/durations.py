@@ -48,6 +48,10 @@ _A_DAY = re.compile(
     rf"|(?P<m>\d{{1,2}})\s?(?:hours?|hrs?|h)\s?(?:/|a|per|each|every)\s?day"
 )
 _DAYS = re.compile(rf"{_N}\s?-?(?:个)?(?P<unit>天|日|周|days?|weeks?)(?![a-z内后前])")
+_RUN_HOURS = re.compile(
+    rf"(?:连续|持续|一共|总共|跑|开|用|租|训练?)(?:了|上|满)?\s?{_N}\s?(?:个)?小时(?!一?次)"
+    rf"|(?<![a-z])(?:for|run|rent|use)\s(?:it\s)?(?:for\s)?(?P<m>\d{{1,5}})\s?(?:hours|hrs|h)(?![a-z])"
+)
 _ONE = ("一", "1", "a", "one", "an")
 _WORKDAYS_OF_A_MONTH = 30
 
@@ -114,6 +118,11 @@ def _read_days(document: Document, board: Board) -> None:
     elif days is not None:
         board.add("hours", _hours(days["n"], days["unit"]), days.start(), days.end(), weight=3.0)
         document.take(days.start(), days.end())
+    elif (run := _RUN_HOURS.search(text)) is not None and run["n"] not in _ONE:
+        value = _value(run["n"] or run["m"])
+        if value:
+            board.add("hours", value, run.start(), run.end(), weight=2.0)
+            document.take(run.start(), run.end())
 
 
 def _is_rent(text: str, found: re.Match[str]) -> bool:

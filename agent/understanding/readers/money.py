@@ -32,10 +32,10 @@ _LIMIT = re.compile(
 )
 _PER = re.compile(
     r"\s{0,2}(?:块钱?|元|钱)?\s{0,2}(?:/|per|an?|每|一个?|each)\s{0,2}"
-    r"(?P<unit>hours?|hrs?|h|个?小时|时|months?|mo|个?月|days?|d|天|分钟|minutes?|min|years?|年)(?![a-z])"
+    r"(?P<unit>hours?|hrs?|h|个?小时|时|months?|mo|个?月|weeks?|周|星期|days?|d|天|分钟|minutes?|min|years?|年)(?![a-z])"
 )
 _LEAD = re.compile(
-    r"(?P<unit>每个?月|一个?月|月|每小时|一小时|小时|每天|一天|monthly|hourly|daily|按月|按小时|按天)"
+    r"(?P<unit>每个?月|一个?月|月|每小时|一小时|小时|每天|一天|monthly|hourly|daily|weekly|每周|一周|按月|按小时|按天)"
 )
 _DISCOUNT = re.compile(
     rf"(?P<tenths>{DIGITS}|[一二三四五六七八九])\s?折"
@@ -104,6 +104,8 @@ def _rate(amount: float, unit: str | None) -> _Rate:
         return _Rate(amount, "total")
     if "天" in unit or unit in ("d", "day", "days", "daily"):
         return _Rate(round(amount / 24, 6), "hour")
+    if "周" in unit or "星期" in unit or unit.startswith("week"):
+        return _Rate(round(amount / 168, 6), "hour")
     if "分" in unit or unit.startswith("min"):
         return _Rate(amount * 60, "hour")
     if "年" in unit or unit.startswith("year"):
