@@ -135,17 +135,19 @@ _STAND_INS: dict[str, tuple[tuple[str, float], ...]] = {
     "pure-bf16/full": (("fp32/full", 0.5), ("bf16-mixed/full", 0.55), ("pure-bf16", 1.0)),
     "fp32": (("pure-bf16", 2.0), ("bf16-mixed", 1.75)),
     "fp32/full": (("pure-bf16/full", 2.0), ("bf16-mixed/full", 1.2), ("fp32", 1.0)),
-    "bf16-mixed": (("fp32", 0.6),),
-    "bf16-mixed/full": (("fp32/full", 0.85), ("bf16-mixed", 1.0)),
+    "bf16-mixed": (("fp32", 0.6), ("lora", 1.1), ("pure-bf16", 1.4)),
+    "bf16-mixed/full": (("fp32/full", 0.85), ("pure-bf16/full", 1.6), ("bf16-mixed", 1.0)),
     "lora": (("bf16-mixed", 0.9), ("pure-bf16", 1.0), ("fp32", 0.5)),
     "lora/full": (("pure-bf16/full", 1.0), ("bf16-mixed/full", 0.6), ("fp32/full", 0.5)),
+    "lora16": (("pure-bf16", 0.65), ("lora", 1.1), ("bf16-mixed", 0.8), ("fp32", 0.35)),
+    "lora16/full": (("pure-bf16/full", 1.0), ("lora/full", 1.0), ("bf16-mixed/full", 0.6)),
     "lora-fp32": (("fp32", 1.0), ("bf16-mixed", 1.75)),
     "lora-fp32/full": (("fp32/full", 1.0), ("bf16-mixed/full", 1.2)),
     "infer:pure-bf16": (("infer:fp32", 0.5),),
     "infer:fp32": (("infer:pure-bf16", 2.0),),
 }
 """Where a mode was not simulated for a model: another one and the ratio of their widths (a 16-bit
-tensor is half a 32-bit one; autocast keeps part of each)."""
+tensor is half a 32-bit one; autocast keeps part of each; a frozen linear keeps no input)."""
 
 
 def form_of(spec: ModelSpec, mode: str) -> Form:
