@@ -277,7 +277,10 @@ def _sharded(
         draft.say("memory.replicated", importance=DETAIL)
         return None
     results = yield (
-        Call("estimate_memory", told.memory_arguments(slots, method=replica.method, zero_stage=3)),
+        Call(
+            "estimate_memory",
+            told.memory_arguments(slots, method=_said_method(replica), zero_stage=3),
+        ),
     )
     draft.use(*results)
     shard = results[0].report
