@@ -53,15 +53,21 @@ def say_doubtful(
         lines.insert(0, draft.phrase(
             "fit.doubtful_line", card=name, usable=gib(said.usable_bytes),
             outcome=draft.phrase(f"memory.outcome_{outcomes[name]}")))  # fmt: skip
+        draft.figure("usable given size", said.usable_bytes, "B", sources=("user:gpu_mem_gb",))
     draft.figure("given_size", given, "GB", sources=("user:gpu_mem_gb",))
     for name, usable in sizes.items():
         draft.figure(f"usable {name}", usable, "B", sources=(f"data:gpus.csv#{name}",))
     family = (report.gpu or "").split(" SXM")[0].split(" PCIe")[0]
-    draft.say("fit.doubtful", importance=HEAD, gpu=family, given=f"{given:g}",
+    verdict = _joined(set(outcomes.values()))
+    draft.say(f"fit.doubtful_{verdict}", importance=HEAD, gpu=family, given=f"{given:g}",
               what=told.what(draft, report), need=gib(report.process_bytes),
               range=gib_range(report.low_bytes, report.high_bytes))  # fmt: skip
     draft.bullets(lines, title=draft.phrase("fit.doubtful_title"), importance=HEAD)
-    found = set(outcomes.values())
+    return verdict
+
+
+def _joined(found: set[str]) -> Verdict:
+    """One verdict for all that the card may be."""
     if found == {"does_not_fit"}:
         return "does_not_fit"
     return "fits" if found == {"fits"} else "depends"

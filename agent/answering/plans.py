@@ -68,6 +68,9 @@ def _training_plan(draft: Draft) -> Steps:
         )
     found = yield from training(draft)
     verdict: Verdict = found.verdict if found.verdict == "not_applicable" else "depends"
+    is_short = found.report is not None and found.report.verdict == "does_not_fit"
+    if draft.request.corrections and is_short:
+        verdict = "does_not_fit"
     return draft.finish(verdict, memory=found.memory, slots=settled(found))
 
 
