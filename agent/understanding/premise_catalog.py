@@ -136,6 +136,34 @@ def unknown_instance(scene: Scene) -> list[Fields]:
     return found
 
 
+def other_cloud(scene: Scene) -> list[Fields]:
+    """A type or family that the one cloud spoken of does not have and another has."""
+    from tools.catalog import covered_providers
+
+    named = {str(reading.value) for reading in scene.board.of("provider")}
+    if len(named) != 1 or not named <= set(covered_providers()):
+        return []
+    said = named.pop()
+    found = []
+    for mention in _distinct(scene):
+        lookup = mention.lookup
+        owners = {row.provider for row in (*lookup.offers, *lookup.families)}
+        if lookup.kind not in ("type", "family") or not owners or said in owners:
+            continue
+        owner = sorted(owners)[0]
+        found.append(
+            {
+                "name": mention.text,
+                "cloud_zh": _name(said, "zh"),
+                "cloud_en": _name(said, "en"),
+                "owner_zh": _name(owner, "zh"),
+                "owner_en": _name(owner, "en"),
+                "source": f"data:{owner}.csv#{mention.text}",
+            }
+        )
+    return found
+
+
 def _family_note(family: Family | None, language: str) -> str:
     if family is None or not family.gpu_labels:
         return ""
@@ -242,5 +270,7 @@ def _name(provider: str, language: str) -> str:
 
 CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
     check.__name__: check
-    for check in (cpu_family, same_name, unknown_instance, instance_card, slice_is_card)
+    for check in (
+        cpu_family, same_name, other_cloud, unknown_instance, instance_card, slice_is_card,
+    )  # fmt: skip
 }

@@ -62,7 +62,8 @@ def _task(document: Document, board: Board, out: Resolution) -> str | None:
     if "train" in kinds:
         return "train"
     kind = getattr(out.spec, "kind", None)
-    if (board.has("model_small") and not board.has("model_unlisted")) or (
+    is_classic = board.has("model_small") and not board.has("model_unlisted")
+    if (is_classic and "infer" not in kinds) or (
         kind in _TRAINED_KINDS and out.get("batch") and "infer" not in kinds
     ):
         return "train"

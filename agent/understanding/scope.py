@@ -86,7 +86,7 @@ def is_out_of_scope(
     if any(board.has(slot) for slot in _JOB):
         return False
     if table("scope", "off_topic").has(text):
-        return not _is_ours(text, board)
+        return not _is_ours(text, board, counted=False)
     if _is_ours(text, board):
         return False
     if has_history and not had_orders and _goes_on(text, board):
@@ -128,6 +128,13 @@ def _goes_on(text: str, board: Board) -> bool:
     return table("conversation", "points_back").has(text)
 
 
-def _is_ours(text: str, board: Board) -> bool:
-    """Whether a text speaks of our subject, by its words or by what was read in it."""
-    return table("scope", "domain").has(text) or any(board.has(slot) for slot in _OURS)
+def _is_ours(text: str, board: Board, *, counted: bool = True) -> bool:
+    """Whether a text speaks of our subject, by its words or by what was read in it.
+
+    Args:
+        text: Folded text.
+        board: What was read.
+        counted: Whether things that are only counted ("一张") speak for us.
+    """
+    slots = _OURS if counted else tuple(slot for slot in _OURS if slot != "loose_count")
+    return table("scope", "domain").has(text) or any(board.has(slot) for slot in slots)

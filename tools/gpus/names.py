@@ -12,7 +12,7 @@ import re
 from tools.errors import AmbiguousGpuError, UnknownGpuError
 from tools.folding import fold, touches
 from tools.gpus.index import closest_gpus, gpu_index
-from tools.gpus.reading import Reading, read_card, read_front
+from tools.gpus.reading import Reading, read_card, read_front, read_tail
 from tools.gpus.registry import all_gpus, get_gpu, gpus_by_name, memory_class
 from tools.gpus.spec import GpuMatch, GpuMention, GpuSpec
 from tools.gpus.vocabulary import vocabulary
@@ -138,10 +138,13 @@ def _mention_at(
     if strict and not _is_in_place(folded, reading):
         return None
     read_front(folded, reading, floor=floor)
-    if strict and _BARE.fullmatch(reading.key):
+    is_bare = _BARE.fullmatch(reading.key) is not None
+    _take_super(folded, original, reading)
+    if strict and is_bare and _BARE.fullmatch(reading.key):
         if not _is_bare_card(folded, reading, key_start, key_length):
             return None
-    _take_super(folded, original, reading)
+    elif strict and is_bare and _unit_precedes(folded, key_start):
+        return None
     match = resolve(reading)
     span = original[reading.start : reading.end]
     return GpuMention(match, reading.count, reading.start, reading.end, span)
@@ -158,6 +161,7 @@ def _take_super(folded: str, original: str, reading: Reading) -> None:
     is_chinese = is_chinese or (behind != "" and not behind.isascii())
     if original[end] == "S" or is_chinese:
         reading.key, reading.end = longer, end + 1
+        read_tail(folded, reading)
 
 
 def _mig_alone(folded: str, original: str, start: int) -> GpuMention | None:
@@ -229,7 +233,7 @@ def _unit_follows(folded: str, end: int) -> bool:
 
 def _unit_precedes(folded: str, start: int) -> bool:
     before = folded[max(0, start - 20) : start]
-    if re.search(r"[$¥￥=#]\s*$|\d[.,x*×]\s*$|\d[:：]$", before):
+    if re.search(r"[$¥￥=#]\s*$|(?<![a-z0-9.])\d+[.,x*×]\s*$|\d[:：]$", before):
         return True
     bare = re.sub(r"[\s:：=_\-为是到]+$", "", before)
     noun = next((n for n in vocabulary().not_a_card_before if bare.endswith(n)), None)

@@ -73,7 +73,7 @@ def read_card(text: str, start: int) -> Reading | None:
     for hit in reversed(hits):
         if _ends_here(text, hit.end, hit.key):
             reading = Reading(hit.key, start, hit.end)
-            _read_tail(text, reading)
+            read_tail(text, reading)
             return reading
     return None
 
@@ -98,7 +98,8 @@ def _continues_as_identifier(text: str, end: int) -> bool:
     return found[1] not in known.forms | known.ignored | known.laptop | {"gpu", "mig"}
 
 
-def _read_tail(text: str, reading: Reading) -> None:
+def read_tail(text: str, reading: Reading) -> None:
+    """Reads what follows a card from `reading.end` on: size, form, slice, total, count."""
     at = reading.end
     while at < len(text):
         step = _step(text, at, reading)
