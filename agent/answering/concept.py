@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from agent.answering import cpu_or_gpu
+from agent.answering import cpu_or_gpu, estimates
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.estimates import joined
 from agent.answering.host import compose_host
@@ -16,6 +16,7 @@ from agent.answering.sources import guidance_call, passages_in, say_cited, say_e
 from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.guidance import ErratumOut, PassageOut
+from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
 
 _LONGEST = {"zh": 420, "en": 800}
@@ -47,6 +48,12 @@ def compose(request: Request, context: Context) -> Plan:
     calls = [Call("find_gpu", {"name": name}) for name in dict.fromkeys(names)]
     if slots.instance:
         calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider}))
+    compared = methods_compared(request) if not names else []
+    calls += [
+        Call("estimate_memory", {"model": slots.model, "params_b": slots.params_b or _EXAMPLE_B,
+                                 "task": "train", "method": method, "with_changes": False})
+        for method in compared
+    ]  # fmt: skip
     results = yield (*calls, guidance_call(request, k=3))
     draft.use(*results)
     cards = [r.report for r in results if isinstance(r.report, GpuReport)]
@@ -55,11 +62,50 @@ def compose(request: Request, context: Context) -> Plan:
     for result in results:
         if isinstance(result.report, InstancesReport):
             _say_slices(draft, result.report)
-    passages = passages_in(results)
+    reports = [r.report for r in results if isinstance(r.report, MemoryReport)]
+    if len(reports) > 1:
+        _say_difference(draft, reports)
+    passages = _on_the_point(passages_in(results))
     say_passages(draft, passages)
     if not passages and not cards and not request.corrections:
         draft.say("concept.nothing", importance=HEAD)
     return draft.finish("not_applicable")
+
+
+_METHODS = {
+    "full": re.compile(r"全参|全量微调|full[- ]?(?:param|fine|ft)", re.IGNORECASE),
+    "lora": re.compile(r"(?<![a-z])lora(?![a-z])", re.IGNORECASE),
+    "qlora": re.compile(r"(?<![a-z])q-?lora(?![a-z])", re.IGNORECASE),
+}
+_EXAMPLE_B = 7.0
+"""Size shown where methods are compared and no model was named."""
+
+
+def methods_compared(request: Request) -> list[str]:
+    """Methods that are set against each other; none where only one is named."""
+    named = [name for name, words in _METHODS.items() if words.search(request.search_query)]
+    return named if len(named) > 1 else []
+
+
+def _say_difference(draft: Draft, reports: list[MemoryReport]) -> None:
+    """Memory of the methods named, and what the leanest saves against the largest."""
+    most = max(reports, key=lambda r: r.process_bytes)
+    least = min(reports, key=lambda r: r.process_bytes)
+    saved = most.process_bytes - least.process_bytes
+    draft.figure("saved", saved, "B", formula="difference of the two needs")
+    share = round(100 * saved / most.process_bytes)
+    draft.figure("saved_percent", share, "%", formula="difference / larger need")
+    draft.say("concept.difference", model=estimates.short_model(most),
+              least=estimates.report_method(draft, least), need=gib(least.process_bytes),
+              most=estimates.report_method(draft, most), other=gib(most.process_bytes),
+              saved=gib(saved), share=share, importance=HEAD)  # fmt: skip
+    estimates.say_methods(draft, reports)
+    estimates.say_assumptions(draft, least)
+
+
+def _on_the_point(passages: list[PassageOut]) -> list[PassageOut]:
+    """The best passage, and others of its note: what is found elsewhere is another matter."""
+    return [p for p in passages if p.note_id == passages[0].note_id]
 
 
 def _say_slices(draft: Draft, report: InstancesReport) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from agent.answer import Answer, AssumptionOut, MemoryRange, Verdict
 from agent.answering import compare
 from agent.answering import estimates as told
+from agent.answering.concept import methods_compared
 from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.host import compose_host, is_host_question
@@ -215,6 +216,8 @@ def training(draft: Draft) -> Steps:
 def _methods(draft: Draft) -> tuple[str, ...]:
     """The method asked for; all three where it was left open, the usual one of other kinds."""
     slots = draft.request.slots
+    if len(methods_compared(draft.request)) > 1 and is_language_model(slots.model):
+        return METHODS
     if not method_is_open(draft.request) and slots.method is not None:
         return (slots.method,)
     if not is_language_model(slots.model):
