@@ -77,14 +77,17 @@ def scores(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
     if net.mode.autocast or kind == "flash":
         query, key, value = net.cast(query, 2), net.cast(key, 2), net.cast(value, 2)
     grouped = plan.heads != plan.kv_heads
-    unfused = plan.unfused_sdpa or (grouped and query.width == 4 and not mode.masked)
+    masked = mode.masked or plan.masked
+    unfused = plan.unfused_sdpa or (grouped and query.width == 4 and not masked)
     if kind == "fused" and unfused and not mode.kv_expanded:
         return _math(net, query, key, value, plan)
     expand = grouped and (
         kind == "eager" or mode.masked or mode.kv_expanded or (plan.masked and kind != "flash")
     )
     if expand:
-        key, value = net.new("repeat_kv", key, plan.q), net.new("repeat_kv", value, plan.q)
+        is_cast = mode.autocast and mode.stream_width == 4 and plan.rotary != "none"
+        key = _repeated(net, key, plan, kind, is_cast=is_cast)
+        value = _repeated(net, value, plan, kind)
     if kind == "eager":
         return _eager(net, query, key, value, plan)
     saved = [query.storage, key.storage, value.storage]
@@ -96,6 +99,19 @@ def scores(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
         "sdpa", [query, key, value], per_token(plan.out_width), query.width,
         saved=[*saved, sums.storage], saves_out=True,
     )  # fmt: skip
+
+
+def _repeated(
+    net: Net, x: Tensor, plan: LayerPlan, kind: str, *, is_cast: bool = False
+) -> Tensor:
+    """Keys or values for every query head: a copy, but of a single head a view (stride 0).
+
+    The matrix product of eager attention copies that view when the batch has more than one row;
+    a cast after the repetition (rotated keys under autocast) writes it out.
+    """
+    if plan.kv_heads == 1 and kind != "eager" and not is_cast:
+        return net.tape.op("expand", [x], per_token(plan.q), x.width, view_of=x)
+    return net.new("repeat_kv", x, plan.q)
 
 
 def _copied(net: Net, x: Tensor) -> Tensor:
@@ -137,14 +153,15 @@ def _eager(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
 def _math(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan) -> Tensor:
     """The unfused kernel of scaled_dot_product_attention: everything in fp32, K and V repeated.
 
-    A single key-value head is repeated too on CUDA; simulated steps broadcast it.
+    A single key-value head that the module hands over unrepeated (Falcon) is repeated too on
+    CUDA; simulated steps broadcast it.
     """
     tape = net.tape
     square = Size(0.0, 0.0, plan.heads)
     width, given = query.width, query
     query = net.scale(net.cast(query, 4))
     key, value = net.cast(key, 4), net.cast(value, 4)
-    if plan.heads != plan.kv_heads and (net.mode.cuda or plan.kv_heads > 1):
+    if plan.heads != plan.kv_heads and (net.mode.cuda or not plan.unfused_sdpa):
         key, value = net.new("repeat_kv", key, plan.q), net.new("repeat_kv", value, plan.q)
     key = net.scale(key)
     weights = tape.op("scores", [query, key], square, 4, saved=[query.storage, key.storage])

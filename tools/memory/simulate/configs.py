@@ -218,6 +218,78 @@ def _bloom(spec: ModelSpec) -> dict[str, Any]:
     }
 
 
+def _mpt(spec: ModelSpec) -> dict[str, Any]:
+    return {
+        "d_model": spec.hidden_size,
+        "n_heads": spec.num_attention_heads,
+        "n_layers": spec.num_hidden_layers,
+        "vocab_size": spec.vocab_size,
+        "max_seq_len": spec.max_position_embeddings,
+    }
+
+
+def _latent(spec: ModelSpec) -> dict[str, Any]:
+    """Multi-head latent attention, with experts where there are any (DeepSeek and kin)."""
+    names = tuple(n for n in _SAME_NAMES if n != "head_dim")
+    config = _stated(spec, names)
+    config["tie_word_embeddings"] = bool(spec.tie_word_embeddings)
+    if spec.mla is not None:
+        latent = ("q_lora_rank", "kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim")
+        config |= {name: getattr(spec.mla, name) for name in (*latent, "v_head_dim")}
+    if spec.moe is not None:
+        config |= _routed(spec)
+        config |= {"n_group": 1, "topk_group": 1}
+    return config
+
+
+def _routed(spec: ModelSpec) -> dict[str, Any]:
+    moe = spec.moe
+    if moe is None:
+        raise UnsupportedError(f"simulating {spec.name}", reason="its experts are not known")
+    return {
+        "n_routed_experts": moe.num_experts,
+        "num_experts_per_tok": moe.experts_per_token,
+        "moe_intermediate_size": moe.moe_intermediate_size,
+        "n_shared_experts": moe.num_shared_experts or 1,
+        "first_k_dense_replace": moe.first_dense_layers,
+    }
+
+
+def _glm_moe(spec: ModelSpec) -> dict[str, Any]:
+    return {
+        **_stated(spec, _SAME_NAMES),
+        **_routed(spec),
+        "attention_bias": bool(spec.qkv_bias),
+        "use_qk_norm": spec.qk_norm is not None,
+        "tie_word_embeddings": bool(spec.tie_word_embeddings),
+    }
+
+
+def _gpt_oss(spec: ModelSpec) -> dict[str, Any]:
+    moe = spec.moe
+    return {
+        **_stated(spec, _SAME_NAMES),
+        "num_local_experts": moe.num_experts if moe else None,
+        "num_experts_per_tok": moe.experts_per_token if moe else None,
+        "sliding_window": spec.sliding.window if spec.sliding else None,
+    }
+
+
+def _ernie_moe(spec: ModelSpec) -> dict[str, Any]:
+    moe = spec.moe
+    config = {**_stated(spec, _SAME_NAMES), "tie_word_embeddings": bool(spec.tie_word_embeddings)}
+    if moe is None:
+        return config
+    return {
+        **config,
+        "moe_num_experts": moe.num_experts,
+        "moe_k": moe.experts_per_token,
+        "moe_intermediate_size": moe.moe_intermediate_size,
+        "moe_num_shared_experts": moe.num_shared_experts or 0,
+        "moe_layer_start_index": moe.first_dense_layers,
+    }
+
+
 def _bigcode(spec: ModelSpec) -> dict[str, Any]:
     return {**_gpt2(spec), "multi_query": spec.num_key_value_heads == 1}
 
@@ -270,4 +342,12 @@ _SPECIAL: dict[str, Callable[[ModelSpec], dict[str, Any]]] = {
     "falcon": _falcon,
     "bloom": _bloom,
     "gpt_bigcode": _bigcode,
+    "mpt": _mpt,
+    "minicpm3": _latent,
+    "deepseek_v2": _latent,
+    "deepseek_v3": _latent,
+    "glm4_moe_lite": _latent,
+    "glm4_moe": _glm_moe,
+    "gpt_oss": _gpt_oss,
+    "ernie4_5_moe": _ernie_moe,
 }

@@ -19,7 +19,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import checkpoint as torch_checkpoint
 
 _plain_checkpoint = torch_checkpoint.checkpoint
-_FP32_UNDER_AUTOCAST = {functional.layer_norm, functional.group_norm, functional.softmax}
+_FP32_UNDER_AUTOCAST = {
+    functional.layer_norm, functional.group_norm, functional.softmax,
+    torch.pow, torch.Tensor.pow, torch.Tensor.__pow__,
+}  # fmt: skip
 _OPERATORS = ("nms", "qnms")
 """torchvision's operators whose shapes Python registers even where its library did not load."""
 _libraries: list[torch.library.Library] = []
