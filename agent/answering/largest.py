@@ -72,7 +72,7 @@ def compose_largest(
             draft.say(
                 "largest.named",
                 model=told.short_model(report),
-                format=report.weight_format,
+                format=told.format_name(report.weight_format or ""),
                 need=gib(report.process_bytes),
                 outcome=told.outcome(draft, report),
             )

@@ -79,11 +79,17 @@ def say_cuda_error(draft: Draft, log: Pasted, *, importance: int) -> bool:
         names = " (" + ", ".join(str(i) for i in ids) + ")" if ids else ""
         total = sum(others)
         draft.figure("other_processes", total, "B", formula="sum of the log's processes")
-        draft.say("symptoms.other_process", ids=names, other=gib(total),
-                  this=gib(fields.get("this_process_bytes") or 0),
+        this = fields.get("this_process_bytes")
+        own = draft.phrase("symptoms.this_process", this=_size(this)) if this else ""
+        draft.say("symptoms.other_process", ids=names, other=gib(total), own=own,
                   total=gib(fields.get("total_bytes") or 0), importance=importance)  # fmt: skip
     _say_request(draft, fields, importance=BODY if others else importance)
     return bool(others)
+
+
+def _size(size_bytes: int) -> str:
+    """A size of a log: MiB where GiB would be a fraction."""
+    return gib(size_bytes) if size_bytes >= GIB // 4 else f"{size_bytes / MIB:.3g} MiB"
 
 
 def _say_request(draft: Draft, fields: dict[str, Any], *, importance: int) -> None:
@@ -91,19 +97,21 @@ def _say_request(draft: Draft, fields: dict[str, Any], *, importance: int) -> No
     tried, free = fields.get("tried_bytes"), fields.get("free_bytes")
     if not tried:
         return
-    rest = draft.phrase("symptoms.free", free=gib(free)) if free else ""
+    rest = draft.phrase("symptoms.free", free=_size(free)) if free else ""
     allocated, reserved = fields.get("allocated_bytes"), fields.get("reserved_bytes")
     unallocated = fields.get("reserved_unallocated_bytes") or 0
     if not unallocated and allocated and reserved and reserved > allocated:
         unallocated = reserved - allocated
         draft.figure("reserved_unallocated", unallocated, "B", formula="reserved - allocated")
-    is_fragmented = free is not None and free < tried <= free + unallocated
+    is_fragmented = (
+        free is not None and free < tried <= free + unallocated and unallocated >= 0.5 * GIB
+    )
     key = "tried" if free is None or not allocated else "fragments" if is_fragmented else "peak"
     if free is not None and free < tried:
         draft.figure("short_by", tried - free, "B", formula="tried - free")
-    draft.say(f"symptoms.{key}", tried=gib(tried), free=rest, left=gib(free or 0),
-              short=gib(max(tried - (free or 0), 0)), allocated=gib(allocated or 0),
-              unallocated=gib(unallocated), importance=importance)  # fmt: skip
+    draft.say(f"symptoms.{key}", tried=_size(tried), free=rest, left=_size(free or 0),
+              short=_size(max(tried - (free or 0), 0)), allocated=_size(allocated or 0),
+              unallocated=_size(unallocated), importance=importance)  # fmt: skip
     if key != "fragments" and unallocated >= 0.5 * GIB:
         draft.say("symptoms.fragmented", reserved=gib(unallocated))
     total = fields.get("total_bytes")

@@ -161,4 +161,7 @@ def _cards_without_name(board: Board, out: Resolution) -> None:
         out.put("gpu", "none", board.best("gpu_none"))
     elif board.has("apple"):
         out.put("gpu", "Apple Silicon", board.best("apple"))
+        size = board.value("loose_gb")
+        if size is not None and out.get("host_ram_gb") is None:
+            out.put("host_ram_gb", size, board.best("loose_gb"))
         out.ambiguities.append("gpu")

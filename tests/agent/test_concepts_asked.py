@@ -12,7 +12,7 @@ from tests.agent.answers import answered
     [
         ("显存带宽和显存容量哪个重要", "guide:cards#capacity-or-bandwidth.zh"),
         ("带宽高的卡好还是显存大的卡好", "guide:cards#capacity-or-bandwidth.zh"),
-        ("what is the difference between GB and GiB", "guide:vram#gb-or-gib.en"),
+        ("difference between GB and GiB of gpu memory", "guide:vram#gb-or-gib.en"),
         ("what does gradient checkpointing cost?", "guide:vram#checkpointing.en"),
         ("LoRA 和 QLoRA 有什么不同", "guide:vram#lora-or-qlora.zh"),
     ],

@@ -41,3 +41,10 @@ def test_given_layers_are_counted() -> None:
     assert "40 of 64" in answer.text
     answer, _ = answered("llama-server -m qwen2.5-32b-q4_k_m.gguf -ngl 20 -c 8192 3060 12G")
     assert answer.verdict != "does_not_fit"
+
+
+def test_a_size_behind_a_mac_is_its_memory() -> None:
+    """64 GB hold the 42 GiB of a 70B in 4 bit, of which 0.72 * 64 GB = 43 GiB are for the GPU."""
+    answer, _ = answered("ollama run llama3.3:70b on a Mac Studio 64GB")
+    assert answer.request["host_ram_gb"] == 64
+    assert answer.verdict in ("fits", "tight")
