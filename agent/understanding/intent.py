@@ -2,7 +2,8 @@
 
 Features beside the cue groups: ``model``, ``params``, ``method``, ``train``, ``infer``, ``card``,
 ``cards2`` (two different cards), ``many_cards`` (2+), ``very_many_cards`` (16+), ``memory_gb``,
-``instance``, ``instances2``, ``goal_*``, ``catalog_type`` (instance without a job), ``cpu_instance``, ``provider``,
+``instance``, ``instances2``, ``goal_*`` (an inverse question), ``catalog_type`` (instance without
+a job), ``cpu_instance``, ``provider``,
 ``providers2``, ``many_nodes``, ``concurrency``, ``rate``, ``batch``, ``length``, ``samples``,
 ``epochs``, ``step_s``, ``hours``, ``price``, ``budget``, ``spot_billing``, ``ckpt``, ``storage``,
 ``workers``, ``util``, ``img_rate``, ``bandwidth``, ``rows``, ``small_model``, ``small_net``,
@@ -22,11 +23,14 @@ from agent.understanding.resolution import Resolution
 
 _SLOT_FEATURES = {
     "model": "model", "params_b": "params", "method": "method", "gpu": "card",
-    "gpu_mem_gb": "memory_gb", "instances": "instances2", "instance": "instance", "provider": "provider",
+    "gpu_mem_gb": "memory_gb", "instances": "instances2", "instance": "instance",
+    "provider": "provider",
     "providers": "providers2", "gpus": "cards2", "concurrency": "concurrency",
-    "request_rate_per_s": "rate", "batch": "batch", "tokens": "tokens", "seq_len": "length", "samples": "samples",
+    "request_rate_per_s": "rate", "batch": "batch", "tokens": "tokens", "seq_len": "length",
+    "samples": "samples",
     "epochs": "epochs", "step_s": "step_s", "hours": "hours", "price": "price",
-    "budget": "budget", "ckpt_minutes": "ckpt", "ckpt_interval_minutes": "ckpt_interval", "storage": "storage", "num_workers": "workers",
+    "budget": "budget", "ckpt_minutes": "ckpt", "ckpt_interval_minutes": "ckpt_interval",
+    "storage": "storage", "num_workers": "workers",
     "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth",
     "rows": "rows", "model_size_mb": "file_size", "need_gb": "need", "tp": "tp",
     "latency_s": "latency", "img_kb": "img_file", "throughput_mb_s": "throughput",

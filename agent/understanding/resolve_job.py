@@ -178,6 +178,8 @@ def settle_quantization(document: Document, board: Board, out: Resolution) -> No
     if named is not None and (said is None or said.value in str(named.value)):
         reading = named
     value = None if reading is None else reading.value
+    if named is not None and value in ("int4", "int8") and named.value in ("gptq", "awq"):
+        value = named.value if value == "int4" else f"{named.value}-{value}"
     if value == "nf4" and out.get("task") == "train" and out.get("method") in (None, "lora"):
         out.put("method", "qlora", reading)
     if value in ("fp16", "bf16", "fp32"):

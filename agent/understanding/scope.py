@@ -29,6 +29,7 @@ _JOB = (
     "model_small",
     "method_scale",
     "gpu_mem_gb",
+    "model_family",
 )
 
 
@@ -89,6 +90,8 @@ def is_out_of_scope(
         return not _is_ours(text, board, counted=False)
     if _is_ours(text, board):
         return False
+    if board.has("provider") and any(table("cues", name).has(text) for name in _ASKED_OF_CLOUDS):
+        return False
     if has_history and not had_orders and _goes_on(text, board):
         return False
     if has_history and not had_orders and points_back(text, board):
@@ -109,6 +112,7 @@ def _is_foreign(text: str) -> bool:
     return len(text.strip()) > 24
 
 
+_ASKED_OF_CLOUDS = ("recommend", "cost", "catalog", "spot")
 _ASKED_ON = (
     "cost", "time", "memory", "recommend", "compare", "serving", "multi", "network", "spot", "io",
     "diagnose",

@@ -254,7 +254,8 @@ def _count_before(front: str) -> tuple[int | None, int]:
 
 
 _SETTING_BEFORE = re.compile(
-    r"(?:[=:]|(?:长度|序列|上下文|批大小|批次|批量|截断|输入|输出|尺寸|分辨率|步数|步长|轮数|并发|秩)[为是到]?) ?$"
+    r"(?:[=:]|(?:长度|序列|上下文|批大小|批次|批量|截断|输入|输出|尺寸|分辨率|步数|步长|轮数|并发|秩)"
+    r"[为是到]?) ?$"
 )
 """What takes a number of its own: `长度64 A10`, `batch=8 A5000`."""
 
@@ -277,7 +278,8 @@ def _count_word() -> re.Pattern[str]:
     words = vocabulary().count_words
     chinese = "|".join(sorted((w for w in words if not w.isascii()), key=len, reverse=True))
     english = "|".join(w for w in words if w.isascii() and w != "a")
-    counted = rf"(?P<zh>{chinese}) ?(?:张|块|卡|片|颗|枚|个|(?<=双)路?|(?<=[俩两])(?<![我你他她咱们][俩两]))(?:的)?"
+    bare = r"(?<=双)路?|(?<=[俩两])(?<![我你他她咱们][俩两])"
+    counted = rf"(?P<zh>{chinese}) ?(?:张|块|卡|片|颗|枚|个|{bare})(?:的)?"
     return re.compile(rf"(?:{counted}|(?<![a-z])(?P<en>{english})(?:-| x)?) ?$")
 
 

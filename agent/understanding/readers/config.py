@@ -63,6 +63,9 @@ def find_settings(document: Document) -> list[Setting]:
     return found
 
 
+_OFF = ("false", "0", "no", "off", "none", "null", "")
+
+
 def note_settings(
     document: Document,
     board: Board,
@@ -83,6 +86,8 @@ def note_settings(
         elif setting.key in flags and setting.value.lower() in ("true", "1", "yes", "on"):
             slot, value = flags[setting.key]
             value = True if value == "true" else value
+        elif setting.key in flags and setting.value.lower() not in _OFF:
+            continue  # "bf16: fits?" is prose
         elif setting.key in flags:
             value = None
         else:

@@ -12,7 +12,7 @@ from agent.understanding.text import Document
 _WORDS = "|".join(sorted(english_words(), key=len, reverse=True))
 _COUNT = rf"(?P<n>\d{{1,5}}|{HAN}{{1,4}}|(?<![a-z])(?:{_WORDS}))"
 _CARDS = re.compile(
-    rf"(?<![a-z0-9.第]){_COUNT}\s?-?\s?(?:x\s?)?(?:张|块|片|个)?"
+    rf"(?:(?<![a-z0-9.第])|(?<=[a-z])(?={HAN})){_COUNT}\s?-?\s?(?:x\s?)?(?:张|块|片|个)?"
     r"(?:gpus?(?![a-z])(?! ?(?:hours?|小时|时))|显卡|卡(?!住|死|顿|在|时)|cards?(?![a-z])"
     r"|张(?=[^图照网片])|块(?=[^钱]|\Z)|devices(?![a-z]))"
 )
@@ -105,7 +105,9 @@ def read_round_the_clock(document: Document, board: Board) -> None:
 _BARE_TIMES = re.compile(
     r"(?<![a-z0-9.])(?:x\s?(?P<m>[1-9]\d{0,2})|(?P<n>[1-9]\d{0,2})\s?x)(?![a-z0-9])"
 )
-_OF_THEM = re.compile(rf"(?<![a-z0-9.])(?P<n>\d{{1,3}}|{_WORDS})\s(?:of )?(?:them|those|these)(?![a-z])")
+_OF_THEM = re.compile(
+    rf"(?<![a-z0-9.])(?P<n>\d{{1,3}}|{_WORDS})\s(?:of )?(?:them|those|these)(?![a-z])"
+)
 _BARE_TOKENS = re.compile(r"(?<![a-z0-9.])(?P<n>\d{1,4})\s?k(?![a-z0-9])")
 
 

@@ -88,6 +88,11 @@ def _read_format(document: Document, board: Board, mention: Any) -> None:
         board.add("framework", "mlx", mention.start, mention.end, weight=0.5)
         bits = table("words", "quantization").find(document.text[mention.start : mention.end])
         named = bits[0].value if bits else None
+    span = document.text[mention.start : mention.end]
+    if named in ("int4", "int8"):
+        scheme = next((name for name in ("gptq", "awq") if name in span), None)
+        if scheme is not None:
+            named = scheme if named == "int4" else f"{scheme}-{named}"
     if named:
         board.add("quantization_named", named, mention.start, mention.end)
 
@@ -127,7 +132,7 @@ def read_cards(document: Document, board: Board) -> None:
     cards = [
         _card(text, mention)
         for mention in scan_gpus(text)
-        if document.is_free(mention.start, mention.end)
+        if document.is_free(mention.start, mention.end) and not _is_article(text, mention)
     ]
     cards = [_without_link(document, board, card) for card in cards]
     for card in cards:
@@ -152,6 +157,19 @@ def _without_link(document: Document, board: Board, card: Card) -> Card:
         return card
     board.add("bandwidth_gbps", card.memory_gb, card.start, card.end)
     return replace(card, memory_gb=None, conflict=None)
+
+
+_ARTICLE = re.compile(r"a \d+\Z")
+_UNIT_BEHIND = re.compile(
+    r"[ \-]?(?:days?|hours?|hrs?|minutes?|mins?|weeks?|months?|seconds?|epochs?|steps?|samples?)"
+    r"(?![a-z])"
+)
+
+
+def _is_article(text: str, mention: GpuMention) -> bool:
+    """Whether "a 30" is an article with a number ("a 30 day job"), not an A30."""
+    written = text[mention.start : mention.end]
+    return bool(_ARTICLE.match(written) and _UNIT_BEHIND.match(text, mention.end))
 
 
 def _plural_count(text: str, mention: GpuMention) -> int | None:
@@ -215,7 +233,8 @@ _AWS_TYPE = re.compile(
 )
 """In an English text a type without Alibaba's ecs. in front is Amazon's."""
 _SPACED_TYPE = re.compile(
-    r"(?<![a-z0-9])(?:standard[ _])?n[cdvg]\d{1,3}[a-z]{0,4}(?:[ _][a-z]{1,4}\d{1,3})?[ _]v\d(?![a-z0-9])"
+    r"(?<![a-z0-9])(?:standard[ _])?n[cdvg]\d{1,3}[a-z]{0,4}(?:[ _][a-z]{1,4}\d{1,3})?[ _]v\d"
+    r"(?![a-z0-9])"
 )
 """Azure's types as its pages write them, with blanks: NC24ads A100 v4."""
 

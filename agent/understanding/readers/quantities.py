@@ -20,7 +20,8 @@ _WORDED = number_pattern(words=True)
 _MOST = 50
 """Matches of one rule that are looked at."""
 _VERBS = (
-    "就 已经 只 能 只能 只能开 最多 最多开 能开 都 都是 用 要 开 设 设成 设为 设到 调到 改成 改到 是 为 到 开到 "
+    "就 已经 只 能 只能 只能开 最多 最多开 能开 都 都是 用 要 开 设 设成 设为 "
+    "设到 调到 改成 改到 是 为 到 开到 "
     "of is to at under over"
 )
 _NEARLY = "大概 大约 约 差不多 about around up"
@@ -71,7 +72,7 @@ def _rules() -> tuple[_Rule, ...]:
 def _rule(slot: str, row: dict[str, Any]) -> _Rule:
     before, after = [str(p) for p in row["before"]], [str(p) for p in row["after"]]
     units = {str(k): float(v) for k, v in row.get("unit_after", {}).items()}
-    number = rf"(?P<number>-?{_NUMBER})"
+    number = rf"(?P<number>[\-负]?{_NUMBER})"
     unit = rf"\s?(?P<unit>{_either(list(units), leading=False)})" if units else ""
     percent = r"\s?%" if row.get("percent") else ""
     return _Rule(
@@ -148,10 +149,10 @@ def _is_figure_of_speech(text: str, start: int, end: int) -> bool:
 
 def _value(rule: _Rule, found: re.Match[str]) -> float | int | None:
     written = found["number"]
-    is_negative = (
+    is_negative = written.startswith("负") or (
         written.startswith("-") and not found.string[: found.start("number")][-1:].isalnum()
     )
-    value = parse_number(written.lstrip("-"), kibi=rule.kind == "tokens")
+    value = parse_number(written.lstrip("-负"), kibi=rule.kind == "tokens")
     if is_negative and value is not None:
         value = -value
     if value is None:
