@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
 from agent.answer import Answer, Verdict
@@ -29,6 +30,9 @@ def compose(request: Request, context: Context) -> Plan:
     if slots.step_s is not None:
         return (yield from _measured(draft))
     has_model = slots.model is not None or slots.params_b is not None
+    price = price_of(request)
+    if price is not None and price.per == "hour" and slots.hours and not has_model:
+        return _rented(draft, price, slots.hours)
     has_card = slots.gpu not in (None, "none") or slots.instance is not None
     has_work = slots.samples is not None or slots.tokens is not None
     if slots.billing == "spot" and has_card and slots.hours is not None:
@@ -53,6 +57,33 @@ def currency_of(draft: Draft, amount: Money | None) -> str:
     if amount is not None and amount.currency:
         return amount.currency
     return "CNY" if draft.language == "zh" else "USD"
+
+
+_PER_EPOCH = re.compile(
+    r"(?:epoch|轮)[^,。;]{0,6}\d[^,。;]{0,3}(?:小时|hours?|h(?![a-z]))"
+    r"|hours?\s(?:per|an|a|each)\sepoch|小时\s?(?:一|每)个?\s?(?:epoch|轮)",
+    re.IGNORECASE,
+)
+
+
+def _rented(draft: Draft, price: Money, hours: float) -> Answer:
+    """Money of hours at a price that was said; hours of one epoch count once for each."""
+    slots = draft.request.slots
+    epochs = slots.epochs or 1
+    runs = epochs if epochs > 1 and _PER_EPOCH.search(draft.request.search_query) else 1
+    machines = slots.instance_count or 1
+    total = hours * runs * machines
+    currency = currency_of(draft, price)
+    cost = price.amount * total
+    draft.figure("price", price.amount, f"{currency}/h", sources=("user:price",))
+    draft.figure("hours", total, "h", formula="hours * epochs * machines")
+    draft.figure("cost", round(cost, 4), currency, formula="price * hours")
+    per = "/小时" if draft.language == "zh" else "/h"
+    draft.say("cost.rented", cost=money(cost, currency, draft.language), hours=f"{total:g}",
+              price=money(price.amount, currency, draft.language, per=per),
+              importance=HEAD)  # fmt: skip
+    draft.say("cost.excludes", importance=DETAIL)
+    return draft.finish("not_applicable")
 
 
 def _measured(draft: Draft) -> Steps:
@@ -105,7 +136,7 @@ def _machine(draft: Draft) -> Steps:
             "find_instances",
             {
                 "gpu": slots.gpu if slots.gpu != "none" else None,
-                "any_variant": slots.gpu_mem_gb is None,
+                "any_variant": True,
                 "min_gpu_memory_gb": None if slots.gpu else 14.0,
                 "min_gpu_count": slots.gpu_count or 1,
                 "max_gpu_count": slots.gpu_count or 1,
@@ -120,8 +151,13 @@ def _machine(draft: Draft) -> Steps:
     if not isinstance(report, InstancesReport):
         draft.add(results[0].hint or "", importance=HEAD)
         return draft.finish("depends")
+    size_gb = slots.gpu_mem_gb if slots.instance is None else None
     priced = sorted(
-        (row for row in report.instances if row.price is not None),
+        (
+            row
+            for row in report.instances
+            if row.price is not None and size_gb in (None, row.gpu_memory_gb)
+        ),
         key=lambda row: row.price.amount if row.price else 0,
     )
     whole = [row for row in priced if row.category != "vgpu-slice"]

@@ -153,7 +153,7 @@ def _say_load(draft: Draft, report: PlacementReport) -> bool:
     return True
 
 
-def _hourly(draft: Draft, report: PlacementReport, values: dict[str, float]) -> dict[str, str]:
+def _hourly(draft: Draft, report: PlacementReport, values: dict[str, float]) -> dict[str, Any]:
     """Prices of the two machines in the currency they are charged in."""
     option = report.gpu or report.cpu
     price = option.instance.price if option is not None and option.instance is not None else None

@@ -44,6 +44,8 @@ def is_inverse(request: Request) -> bool:
         return False
     if slots.gpu == "none" or str(slots.gpu).startswith("Apple") or len(slots.gpus or ()) > 1:
         return False
+    if goal == "fewest_cards" and slots.request_rate_per_s is not None:
+        return False  # a load, not memory, decides
     has_card = any((slots.gpu, slots.gpu_mem_gb, slots.instance))
     return has_card or goal in ("smallest_card", "fewest_cards")
 
@@ -172,7 +174,8 @@ def _what(draft: Draft, found: LimitReport) -> str:
     if report.task == "train":
         base, length = told.what(draft, report), slots.seq_len or held.get("seq_len")
     else:
-        form = report.weight_format or slots.quantization or slots.precision
+        written = report.weight_format or slots.quantization or slots.precision
+        form = told.format_name(written) if written else written
         base = draft.phrase("memory.infer_what_short", model=told.short_model(report), format=form)
         length = slots.seq_len or held.get("context_len")
     if found.goal == "longest_context" or length is None:

@@ -19,6 +19,14 @@ from tools.units import format_significant
 
 _LINK_GBPS = 25.0
 _CASES = (("lora", "ddp"), ("full", "zero2"), ("full", "zero3"))
+_RDMA = re.compile(r"rdma|roce|infiniband|(?<![a-z])(?:ib|efa)(?![a-z])", re.IGNORECASE)
+_NO_RDMA = re.compile(
+    r"(?:没有?|无|不支持|不带|without|no|not|non)[ -]?(?:\w+ )?(?:rdma|roce|infiniband|ib|efa)"
+    r"|(?:rdma|roce|infiniband|efa)[^,。.]{0,8}(?:吗|\?|？|要不要|need)|(?:要|need|用)[^,。.]{0,6}"
+    r"(?:rdma|roce|infiniband|efa)",
+    re.IGNORECASE,
+)
+"""Words that ask for RDMA or say that there is none."""
 _IS_SLOWER = re.compile(r"slow|慢|倍|longer|took|min(?:utes)?\b|小时|1h", re.IGNORECASE)
 
 
@@ -71,7 +79,7 @@ def _arguments(draft: Draft, machine: InstanceOut | None) -> list[dict[str, Any]
         "gpus_per_node": gpus,
         "gpu": slots.gpu or (machine.gpu if machine else None),
         "gbps": gbps,
-        "rdma": bool(machine and machine.rdma),
+        "rdma": bool(machine and machine.rdma) or _has_rdma(draft),
         "grad_accum": slots.grad_accum or 1,
         "step_s": slots.step_s,
     }
@@ -89,10 +97,16 @@ def _arguments(draft: Draft, machine: InstanceOut | None) -> list[dict[str, Any]
     ]
 
 
+def _has_rdma(draft: Draft) -> bool:
+    """Whether the question says that the link is an RDMA one."""
+    text = draft.request.search_query
+    return _RDMA.search(text) is not None and _NO_RDMA.search(text) is None
+
+
 def _tell(draft: Draft, reports: list[NetworkReport]) -> None:
     slots = draft.request.slots
     first = reports[0]
-    is_rdma = any("rdma" in str(a.value).lower() for a in first.assumptions)
+    is_rdma = _has_rdma(draft) or any("rdma" in str(a.value).lower() for a in first.assumptions)
     kind = draft.phrase("network.rdma" if is_rdma else "network.tcp")
     draft.say("network.head", nodes=slots.nodes or 2, gbps=f"{first.gbps:g}", kind=kind,
               importance=HEAD)  # fmt: skip

@@ -36,7 +36,10 @@ def is_price_ranking(request: Request) -> bool:
     """True for a card without a job, of which the cheapest offer is looked for."""
     slots = request.slots
     has_job = slots.model is not None or slots.params_b is not None or slots.budget is not None
-    has_card = (slots.gpu not in (None, "none") or bool(slots.gpus)) and slots.instance is None
+    is_size = slots.gpu is None and slots.gpu_mem_gb is not None
+    is_size = is_size and request.intent in ("recommend_instance", "cost_estimate")
+    has_card = is_size or slots.gpu not in (None, "none") or bool(slots.gpus)
+    has_card = has_card and slots.instance is None
     return (
         has_card and not has_job and slots.price is None
         and request.intent in _INTENTS and asks_cheaper(request)
@@ -60,11 +63,14 @@ def compose_ranking(request: Request) -> Steps:
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
     clouds: tuple[str | None, ...] = slots.providers or (slots.provider,)
-    gpus = slots.gpus or ((slots.gpu,) if slots.gpu else ())
+    gpus: tuple[str | None, ...] = slots.gpus or (slots.gpu,)
+    size_gb = slots.gpu_mem_gb
     count = slots.gpu_count if "gpu_count" not in request.inferred else None
     results = yield tuple(
         Call("find_instances", {
-            "gpu": gpu, "any_variant": True, "provider": cloud, "region": slots.region,
+            "gpu": gpu, "any_variant": gpu is not None,
+            "min_gpu_memory_gb": None if gpu else size_gb, "provider": cloud,
+            "region": slots.region,
             "min_gpu_count": count, "max_gpu_count": count, "currency": currency_of(draft),
             "limit": 50})
         for cloud in clouds for gpu in gpus
@@ -74,13 +80,15 @@ def compose_ranking(request: Request) -> Steps:
         row
         for result in results if isinstance(result.report, InstancesReport)
         for row in result.report.instances
-        if row.category == "gpu" and slots.gpu_mem_gb in (None, row.gpu_memory_gb)
+        if row.category == "gpu" and size_gb in (None, row.gpu_memory_gb)
     ]  # fmt: skip
     ranked = sorted((r for r in rows if r.compared is not None), key=_per_gpu)
     if not ranked:
         where = provider_name(draft, slots.provider) if slots.provider else ""
         key = "catalog.none_with_card" if not rows else "prices.none_dated"
-        draft.say(key, gpu=" / ".join(gpus), where=where, importance=HEAD)
+        draft.say(
+            key, gpu=" / ".join(g or f"{size_gb:g} GB" for g in gpus), where=where, importance=HEAD
+        )
         _say_undated(draft, rows)
         return draft.finish("not_applicable")
     best = _first_of_each(ranked)

@@ -187,6 +187,7 @@ def _cost(
     for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True):
         draft.figure(name, round(amount, 4), currency, formula="hours * price")
     told_amounts = [money(a, currency, draft.language) for a in amounts]
+    _say_budget(draft, amounts, currency)
     is_asked = draft.request.intent == "cost_estimate"
     draft.say("times.cost", line=short_line(draft, best), cost=told_amounts[0],
               low=told_amounts[1], high=told_amounts[2],
@@ -199,6 +200,26 @@ def _cost(
         draft.say("times.larger", count=best.gpu_count, used=report.gpu_count,
                   importance=HEAD if is_asked else BODY)  # fmt: skip
     draft.offer([best.as_offer()])
+
+
+def _say_budget(draft: Draft, amounts: list[float], currency: str) -> None:
+    """Whether a sum that was named pays for the job; silent where currencies differ."""
+    budget = draft.request.slots.budget
+    if budget is None or budget.per not in (None, "total") or budget.currency not in (
+        None, currency,
+    ):  # fmt: skip
+        return
+    value, low, high = amounts
+    key = "in" if high <= budget.amount else "over" if low > budget.amount else "maybe_in"
+    draft.figure("budget", budget.amount, currency, sources=("user:budget",))
+    draft.say(
+        f"cost.work_{key}_budget",
+        budget=money(budget.amount, currency, draft.language),
+        cost=money(value, currency, draft.language),
+        low=money(low, currency, draft.language),
+        high=money(high, currency, draft.language),
+        importance=HEAD,
+    )
 
 
 def _machines(row: InstanceOut, count: int) -> int:

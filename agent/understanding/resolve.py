@@ -35,6 +35,9 @@ def resolve(document: Document, board: Board) -> Resolution:
         reading = board.best(slot)
         if reading is not None:
             out.put(slot, reading.value, reading)
+    if len(board.of("epochs")) > 1:  # "one epoch takes 6 h, 5 epochs": the job has the most
+        most_epochs = max(board.of("epochs"), key=lambda reading: reading.value)
+        out.put("epochs", most_epochs.value, most_epochs)
     if board.has("nodes"):
         most = max(board.of("nodes"), key=lambda reading: (reading.weight >= 3, reading.value))
         out.put("nodes", most.value, most)

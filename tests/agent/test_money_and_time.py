@@ -202,3 +202,27 @@ def test_a_weekly_budget_is_told_by_the_week() -> None:
     assert budget.amount * 168 == pytest.approx(300, rel=0.001)
     answer, _ = answered(question)
     assert "300 USD a week" in answer.text
+
+
+def test_an_article_before_a_number_of_days_is_no_card() -> None:
+    slots = parse("spot price for a 30 day training job on g5.12xlarge").slots
+    assert (slots.gpu, slots.hours) == (None, 720)
+
+
+def test_hours_of_an_epoch_count_for_every_epoch() -> None:
+    """5 epochs of 6 h at 12 an hour are 360."""
+    answer, _ = answered("训练一个 epoch 要 6 小时 每小时 12 元 跑 5 个 epoch 多少钱")
+    assert "360 元" in answer.text
+
+
+def test_a_sum_is_set_against_the_cost_of_the_job() -> None:
+    answer, _ = answered("5 万条数据 每条 2000 token 全参 7B 8 张 A100 两轮 预算 3000 够吗")
+    high = next(float(f.value) for f in answer.figures if f.name == "cost_high")
+    assert high < 3000
+    assert "预算 3,000 元够" in answer.text
+
+
+def test_a_currency_behind_a_budget_is_that_of_the_budget() -> None:
+    budget = parse("预算 300 美元 微调 qwen2.5-14b qlora 在 aws").slots.budget
+    assert budget is not None
+    assert (budget.amount, budget.currency) == (300, "USD")

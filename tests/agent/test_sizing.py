@@ -61,3 +61,11 @@ def test_what_no_single_card_holds_is_told_in_cards(question: str) -> None:
     is_405 = "405b" in question
     assert counts["cards: NVIDIA H100 SXM5 80GB"] == (8 if is_405 else 16)
     assert counts["cards: NVIDIA H200 SXM 141GB"] == (4 if is_405 else 8)
+
+
+def test_a_link_of_rdma_is_counted_as_one() -> None:
+    question = "在 RoCE 200G 的 4 台 8 卡 H800 上训练 70B 全参 网络是瓶颈吗"
+    assert parse(question).slots.bandwidth_gbps == 200
+    answer, results = answered(question)
+    assert all(r.arguments["rdma"] for r in results if r.name == "check_network")
+    assert "没有 RDMA" not in answer.text

@@ -37,6 +37,9 @@ _PER = re.compile(
 _LEAD = re.compile(
     r"(?P<unit>每个?月|一个?月|月|每小时|一小时|小时|每天|一天|monthly|hourly|daily|weekly|每周|一周|按月|按小时|按天)"
 )
+_CURRENCY_BEHIND = re.compile(
+    r"\s?(?P<currency>usd|us\$|cny|rmb|dollars?|bucks|yuan|\$|¥|€|元|块|刀|美元|美金|人民币)"
+)
 _DISCOUNT = re.compile(
     rf"(?P<tenths>{DIGITS}|[一二三四五六七八九])\s?折"
     rf"|(?P<off>{DIGITS})\s?%\s?(?:off|cheaper|discount|less|lower|saving)"
@@ -55,6 +58,9 @@ def read_money(document: Document, board: Board) -> None:
     text = document.text
     for found in (*_BUDGET.finditer(text), *_LIMIT.finditer(text)):
         currency = None if text.isascii() else "CNY"
+        named = _CURRENCY_BEHIND.match(text, found.end("amount"))
+        if named is not None:
+            currency = _currency(named["currency"])
         before = text[max(0, found.start() - 4) : found.start("amount")]
         _note(document, board, "budget", found, currency, before)
     for pattern in (_FRONT, _BACK):
@@ -94,7 +100,10 @@ def _note(
     unit = behind["unit"] if behind else lead["unit"] if lead else None
     rate = _rate(amount, unit)
     last = behind.end() if behind else found.end()
-    board.add(slot, Money(amount=rate.amount, currency=currency, per=rate.per), found.start(), last)
+    first = found.start()
+    if lead is not None and behind is None:
+        first = max(document.text.rfind(lead["unit"], 0, start), 0)
+    board.add(slot, Money(amount=rate.amount, currency=currency, per=rate.per), first, last)
     document.take(found.start(), last)
 
 
