@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tools.memory.layers.ops import is_adapted
+from tools.memory.layers.plan import family_row
 from tools.memory.parallel import Whole, shares_of
 from tools.memory.params import ParamGroups, layer_linears, param_groups
 from tools.memory.resolve import TrainRun
@@ -110,7 +111,7 @@ def states_of(run: TrainRun) -> States:
         weights=share.weights,
         adapters=share.adapters + saved * 2,
         optimizer=share.optimizer + saved * 4,
-        extras=share.extras + saved * 2 + other_models_bytes(run, groups),
+        extras=share.extras + saved * 2 + other_models_bytes(run, groups) + causal_buffer(run.spec),
         gradients=gradients,
         gradient_share=part,
         gathered=share.gathered,
@@ -120,6 +121,11 @@ def states_of(run: TrainRun) -> States:
         rounding=_rounding(run),
         host=share.host,
     )
+
+
+def causal_buffer(spec: ModelSpec) -> float:
+    """Bytes of a stored causal mask: one bool for each pair of learned positions (GPT-BigCode)."""
+    return float(spec.learned_positions or 0) ** 2 if family_row(spec).get("causal_buffer") else 0.0
 
 
 def _trained(run: TrainRun, groups: ParamGroups) -> float:

@@ -2,9 +2,9 @@
 
 `Tape` plays one layer forward, remembers which storages each operation saves for backward, and
 walks the graph back to find the moments at which most is alive. Sizes are symbolic (`Size`:
-bytes = fixed + per token x tokens + per score x tokens x keys), so that one play serves every
-batch and length. The rules are those of PyTorch autograd and of autocast on CUDA; what each
-family's module does is written in `layers/`.
+bytes = fixed + per token x tokens + per score x tokens x keys + per key x keys), so that one play
+serves every batch and length. The rules are those of PyTorch autograd and of autocast on CUDA;
+what each family's module does is written in `layers/`.
 """
 
 from __future__ import annotations
@@ -20,22 +20,31 @@ class Size(NamedTuple):
     token: float = 0.0
     score: float = 0.0
     """Coefficient of tokens x keys."""
+    key: float = 0.0
+    """Coefficient of keys: what all rows of a batch share, such as rotary angles."""
 
     def plus(self, other: Size) -> Size:
         """The sum."""
-        return Size(self[0] + other[0], self[1] + other[1], self[2] + other[2])
+        return Size(self[0] + other[0], self[1] + other[1], self[2] + other[2], self[3] + other[3])
 
     def minus(self, other: Size) -> Size:
         """The difference."""
-        return Size(self[0] - other[0], self[1] - other[1], self[2] - other[2])
+        return Size(self[0] - other[0], self[1] - other[1], self[2] - other[2], self[3] - other[3])
 
     def times(self, factor: float) -> Size:
         """Each coefficient scaled."""
-        return Size(self[0] * factor, self[1] * factor, self[2] * factor)
+        return Size(self[0] * factor, self[1] * factor, self[2] * factor, self[3] * factor)
+
+    def covers(self, other: Size) -> bool:
+        """No coefficient is below the other's."""
+        return (
+            self[0] >= other[0] and self[1] >= other[1] and self[2] >= other[2]
+            and self[3] >= other[3]
+        )  # fmt: skip
 
     def at(self, tokens: float, keys: float) -> float:
         """The value for this many tokens and keys."""
-        return self[0] + tokens * (self[1] + self[2] * keys)
+        return self[0] + tokens * (self[1] + self[2] * keys) + self[3] * keys
 
 
 ZERO = Size()
@@ -44,6 +53,11 @@ ZERO = Size()
 def per_token(elements: float) -> Size:
     """So many elements for each token."""
     return Size(0.0, elements, 0.0)
+
+
+def per_key(elements: float) -> Size:
+    """So many elements for each position of a sequence, whatever the batch."""
+    return Size(0.0, 0.0, 0.0, elements)
 
 
 def fixed(elements: float) -> Size:
@@ -300,14 +314,6 @@ class Peaks:
 
     def add(self, size: Size) -> None:
         """Keeps `size` if it can be the largest for some tokens and keys."""
-        for held in self.best:
-            if held[0] >= size[0] and held[1] >= size[1] and held[2] >= size[2]:
-                return
-        self.best = (
-            *(
-                held
-                for held in self.best
-                if not (size[0] >= held[0] and size[1] >= held[1] and size[2] >= held[2])
-            ),
-            size,
-        )
+        if any(held.covers(size) for held in self.best):
+            return
+        self.best = (*(held for held in self.best if not size.covers(held)), size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.memory.layers.ops import Net
 from tools.memory.layers.plan import LayerPlan
-from tools.memory.tape import Size, Tensor, fixed, per_token
+from tools.memory.tape import Size, Tensor, fixed, per_key, per_token
 
 
 def attention(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
@@ -58,9 +58,7 @@ def _rotary(net: Net, x: Tensor, plan: LayerPlan) -> Tensor:
     saved = []
     if plan.rotary in ("interleaved", "interleaved_float"):
         share, width = (0.5, 2) if plan.rotary == "interleaved" else (1, 4)
-        angles = net.tape.op(
-            "angles", [], per_token(plan.head_dim * share), width, grad_needed=False
-        )
+        angles = net.tape.op("angles", [], per_key(plan.head_dim * share), width, grad_needed=False)
         saved = [angles.storage]
     out = net.tape.op("rotary", [wide], wide.elements, wide.width, saved=saved)
     net.tape.last.work = wide.size.times(2)
@@ -101,9 +99,7 @@ def scores(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
     )  # fmt: skip
 
 
-def _repeated(
-    net: Net, x: Tensor, plan: LayerPlan, kind: str, *, is_cast: bool = False
-) -> Tensor:
+def _repeated(net: Net, x: Tensor, plan: LayerPlan, kind: str, *, is_cast: bool = False) -> Tensor:
     """Keys or values for every query head: a copy, but of a single head a view (stride 0).
 
     The matrix product of eager attention copies that view when the batch has more than one row;
