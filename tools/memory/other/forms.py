@@ -143,11 +143,12 @@ _STAND_INS: dict[str, tuple[tuple[str, float], ...]] = {
     "lora16/full": (("pure-bf16/full", 1.0), ("lora/full", 1.0), ("bf16-mixed/full", 0.6)),
     "lora-fp32": (("fp32", 1.0), ("bf16-mixed", 1.75)),
     "lora-fp32/full": (("fp32/full", 1.0), ("bf16-mixed/full", 1.2)),
-    "infer:pure-bf16": (("infer:fp32", 0.5),),
-    "infer:fp32": (("infer:pure-bf16", 2.0),),
+    "infer:pure-bf16": (("infer:fp32", 0.5), ("pure-bf16", 0.1), ("fp32", 0.05)),
+    "infer:fp32": (("infer:pure-bf16", 2.0), ("fp32", 0.1)),
 }
 """Where a mode was not simulated for a model: another one and the ratio of their widths (a 16-bit
-tensor is half a 32-bit one; autocast keeps part of each; a frozen linear keeps no input)."""
+tensor is half a 32-bit one; autocast keeps part of each; a frozen linear keeps no input;
+a forward alone holds about one layer of the twelve or more that training keeps)."""
 
 
 def form_of(spec: ModelSpec, mode: str) -> Form:

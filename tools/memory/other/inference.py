@@ -52,6 +52,8 @@ def forward(workload: InferenceWorkload) -> Forward:
     rest = companions(workload.model) if workload.pipeline is not False else None
     passes = batch * (rest.guidance if rest is not None else 1)
     work = max(m.activations for m in form.moments(passes, sizes))
+    cache, cross = _cache(workload, fill, batch, width)
+    work = max(work - cross, 0.0)  # the simulated forward holds the encoder's keys and values too
     weights = workload.model.params_total * bits / 8
     text, vae, moment, host = 0.0, 0.0, "forward", 0.0
     if rest is not None:
@@ -65,7 +67,7 @@ def forward(workload: InferenceWorkload) -> Forward:
         if decode > work:
             work, moment = decode, "decode"
     return Forward(
-        weights, form.buffers_bytes * (width / 4), text, vae, _cache(workload, fill, batch, width),
+        weights, form.buffers_bytes * (width / 4), text, vae, cache,
         work, moment, form.origin, rest, host, tuple(fill.assumed),
     )  # fmt: skip
 
@@ -93,11 +95,13 @@ def _layers(spec: ModelSpec) -> int:
     return spec.num_hidden_layers or 16
 
 
-def _cache(workload: InferenceWorkload, fill: Filler, batch: int, width: int) -> float:
-    """Keys and values of an encoder-decoder: own tokens and the encoder's, per beam."""
+def _cache(
+    workload: InferenceWorkload, fill: Filler, batch: int, width: int
+) -> tuple[float, float]:
+    """Keys and values of an encoder-decoder: all, and those of the encoder's positions."""
     spec = workload.model
     if fill.kind not in ("whisper", "seq2seq") or workload.pipeline is False:
-        return 0.0
+        return 0.0, 0.0
     beams = 1
     if "faster" in str(workload.engine or "").casefold():
         beams = _FASTER_WHISPER_BEAMS
@@ -108,4 +112,5 @@ def _cache(workload: InferenceWorkload, fill: Filler, batch: int, width: int) ->
         own, cross = workload.generated_len or _WHISPER_TOKENS, MEL_TOKENS
     else:
         own, cross = workload.generated_len or _T5_DECODED, int(fill.get("seq_len"))
-    return 2.0 * layers * heads * width * batch * (beams * own + cross)
+    per_position = 2.0 * layers * heads * width * batch
+    return per_position * (beams * own + cross), per_position * cross

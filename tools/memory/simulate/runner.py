@@ -210,6 +210,9 @@ def _reading(
             child.wait()
         for thread in threads:
             thread.join(timeout=5)
+        for pipe in (child.stdout, child.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 def _read_answer(
