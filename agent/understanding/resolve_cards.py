@@ -161,7 +161,9 @@ def _cards_without_name(board: Board, out: Resolution) -> None:
         out.put("gpu", "none", board.best("gpu_none"))
     elif board.has("apple"):
         out.put("gpu", "Apple Silicon", board.best("apple"))
-        size = board.value("loose_gb")
-        if size is not None and out.get("host_ram_gb") is None:
-            out.put("host_ram_gb", size, board.best("loose_gb"))
+        said = board.best("loose_gb") or board.best("need_gb")
+        if said is not None and out.get("host_ram_gb") is None:
+            out.put("host_ram_gb", said.value, said)
+            if out.get("need_gb") == said.value:
+                out.values.pop("need_gb")
         out.ambiguities.append("gpu")

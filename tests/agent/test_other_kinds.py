@@ -42,7 +42,11 @@ def test_a_network_for_images_gets_no_advice_for_language_models() -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["7B 全参微调 A100 80G 够吗", "bert-large seq512 batch 32 能放进 12G 吗", "13B LoRA 在 3090 上能训吗"],
+    [
+        "7B 全参微调 A100 80G 够吗",
+        "bert-large seq512 batch 32 能放进 12G 吗",
+        "13B LoRA 在 3090 上能训吗",
+    ],
 )
 def test_headline_verdict_and_interval_are_of_one_configuration(question: str) -> None:
     answer, _ = answered(question)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tools.errors import UserInputError
 from tools.memory.estimator import estimate
-from tools.memory.inverse import budget_bytes, over_cards
+from tools.memory.inverse import budget_bytes, longest_context, over_cards
 from tools.memory.result import Change, MemoryEstimate
 from tools.memory.workload import InferenceWorkload, TrainingWorkload, Workload
 
@@ -34,7 +34,7 @@ def what_to_change(workload: Workload, usable_bytes: int, *, limit: int = 12) ->
     """
     before = estimate(workload)
     changes = []
-    for option in _options(workload, before):
+    for option in (*_options(workload, before), *_shorter_context(workload, usable_bytes)):
         try:
             after = estimate(option.workload)
         except UserInputError:
@@ -51,6 +51,27 @@ def what_to_change(workload: Workload, usable_bytes: int, *, limit: int = 12) ->
         )  # fmt: skip
     changes.sort(key=lambda change: (not change.fits, change.cost_rank, -change.saving_bytes))
     return tuple(changes[:limit])
+
+
+_USEFUL_CONTEXT = 1024
+_STEP = 256
+
+
+def _shorter_context(workload: Workload, usable_bytes: int) -> Iterator[_Option]:
+    """The longest context that fits, where the half of what was asked for is still too long."""
+    if not isinstance(workload, InferenceWorkload) or workload.context_len is None:
+        return
+    try:
+        longest = longest_context(workload, usable_bytes) // _STEP * _STEP
+    except UserInputError:
+        return
+    if _USEFUL_CONTEXT <= longest < workload.context_len // 2:
+        yield _Option(
+            f"context_len={longest}",
+            dataclasses.replace(workload, context_len=longest, prompt_len=None),
+            "the longest context that fits",
+            3,
+        )
 
 
 def _options(workload: Workload, need: MemoryEstimate) -> Iterator[_Option]:
