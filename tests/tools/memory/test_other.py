@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.helpers import shared_file
 from tools.errors import BadQuantityError, UnsupportedError
-from tools.gpus import get_gpu
+from tools.gpus import find_gpu
 from tools.memory import InferenceWorkload, TrainingWorkload, answer_case, estimate, fit
 from tools.memory.other import has_form, table_ram
 from tools.memory.other.forms import form_of, table
@@ -64,7 +64,7 @@ def test_resnet50_amp_batch_256_reads_14_27_gib_on_a_card() -> None:
     need = estimate(
         TrainingWorkload(
             get_model(RESNET), precision="fp16-mixed", micro_batch_size=256,
-            optimizer="sgd-momentum", gpu=get_gpu("NVIDIA V100 SXM2 16GB"),
+            optimizer="sgd-momentum", gpu=find_gpu("V100 16GB").spec,
         )
     )  # fmt: skip
     assert need.process_bytes / 2**30 == pytest.approx(14.27, rel=0.20)
@@ -128,7 +128,7 @@ def test_offload_and_tiling_save_memory_on_the_card() -> None:
 
 def test_sdxl_lora_at_1024_fits_24_gb() -> None:
     need = estimate(TrainingWorkload(get_model(SDXL), method="lora", image_px=1024))
-    usable = get_gpu("NVIDIA GeForce RTX 4090").usable_bytes
+    usable = find_gpu("RTX 4090").spec.usable_bytes
     assert usable is not None
     assert fit(need, usable).verdict == "fits"
     assert need.part("text_encoders") > 0

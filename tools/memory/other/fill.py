@@ -51,7 +51,8 @@ def kind_of(spec: ModelSpec) -> str:
 def _native_px(spec: ModelSpec) -> int | None:
     """Size that a model was made for, where it is not the kind's usual one."""
     if spec.name in table("pipelines"):
-        return table("pipelines")[spec.name].get("image_px")
+        px = table("pipelines")[spec.name].get("image_px")
+        return None if px is None else int(px)
     if spec.kind not in ("cnn", "vit") or spec.name not in table("lines"):
         return None
     return int(next(iter(table("lines")[spec.name].values()))["at"][0]["image_px"])

@@ -221,11 +221,11 @@ def _plan(model: str) -> tuple[str, tuple[str, ...], tuple[str, ...], Any]:
     if model.startswith("nvidia/segformer"):
         return "segformer", _YOLO_MODES, _SQUARE_BASIS, _SQUARE_SAMPLES
     if model in _KINDS:
-        samples = ((2, {"image_px": 512}), (2, {"image_px": 1024}))
+        samples = ((1, {"image_px": 512}), (2, {"image_px": 512}), (1, {"image_px": 1024}))
         modes = {"vae": _VAE_MODES, "flux": _DENOISER_MODES[:2] + _DENOISER_MODES[-2:]}.get(
             _KINDS[model], _DENOISER_MODES
         )
-        return _KINDS[model], modes, ("1", "b*px2"), samples
+        return _KINDS[model], modes, ("1", "b", "b*px2"), samples
     if "whisper" in model:
         samples = ((2, {"seq_len": 64}), (3, {"seq_len": 64}), (2, {"seq_len": 192}))
         return "whisper", _SPEECH_MODES, ("1", "b", "b*seq_len"), samples
