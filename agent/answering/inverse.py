@@ -60,6 +60,8 @@ def compose_inverse(request: Request) -> Steps:
     calls = [_call(draft, goal)]
     others = _others(draft, goal)
     calls += [_call(draft, goal, **changes) for _, changes in others]
+    if goal == "fewest_cards":
+        calls.append(Call("estimate_memory", told.memory_arguments(slots, gpu_count=1)))
     results = yield tuple(calls)
     draft.use(*results)
     found = results[0].report
@@ -68,6 +70,7 @@ def compose_inverse(request: Request) -> Steps:
         return draft.finish("not_applicable")
     is_found = bool(found.cards) if goal == "smallest_card" else bool(found.value)
     _tell(draft, found, is_found=is_found)
+    is_nearly_one = goal == "fewest_cards" and _tell_nearly(draft, found, results[-1])
     is_rescued = _tell_others(draft, goal, others, results[1:], is_found=is_found)
     _tell_hints(draft, goal, found)
     told.say_parts(draft, found.memory)
@@ -78,8 +81,23 @@ def compose_inverse(request: Request) -> Steps:
     is_one = goal == "fewest_cards" and found.value == 1
     if is_rescued or (goal in ("fewest_cards", "smallest_card") and is_found and not is_one):
         verdict = "depends"
+    if is_nearly_one:
+        verdict = "tight"
     memory = told.memory_range(found.memory)
     return draft.finish(verdict, memory=memory, slots=settled(Found(verdict, memory, found.memory)))
+
+
+def _tell_nearly(draft: Draft, found: LimitReport, result: ToolResult) -> bool:
+    """Says where one card is short by less than an estimate can tell."""
+    one = result.report
+    if (found.value or 0) < 2 or not isinstance(one, MemoryReport):
+        return False
+    if not told.is_borderline(one) or one.headroom_bytes is None:
+        return False
+    draft.figure("short on one card", -one.headroom_bytes, "B", formula="need - usable")
+    draft.say("inverse.nearly_one", need=gib(one.process_bytes), usable=gib(one.usable_bytes or 0),
+              short=gib(-one.headroom_bytes), importance=HEAD)  # fmt: skip
+    return True
 
 
 def _call(draft: Draft, goal: Goal, **changes: Any) -> Call:

@@ -67,11 +67,20 @@ _RATES = (
 )
 
 
+_IMAGES = re.compile(r"图|images?")
+_LOADING = re.compile(
+    r"(?<![a-z])(?:nfs|nas|oss|s3|cpfs|dataloader|storage|disk|train(?:ing)?|eat|feed|read|kb)"
+    r"(?![a-z])|存储|读取|加载|训练|喂|利用率|硬盘|云盘|解码"
+)
+
+
 def read_rates(document: Document, board: Board) -> None:
     """Note requests a second, said a second or a minute."""
     for divisor, pattern in _RATES:
         for found in islice(pattern.finditer(document.rest()), _MOST):
             value = _value(found["n"])
+            if _IMAGES.search(found[0]) and _LOADING.search(document.text):
+                continue  # what a training job reads, not what a service answers
             if value:
                 board.add("request_rate_per_s", round(value / divisor, 6), found.start(),
                           found.end(), weight=4.0)  # fmt: skip
