@@ -221,10 +221,15 @@ _DIGIT_COUNT = re.compile(r"(?<![a-z0-9.,第\-])(\d{1,4}) ?(张|块|卡|片|颗|
 _WORD_BEFORE = re.compile(r"([a-z]+|[\u4e00-\u9fff]|[^\s]) ?$")
 
 
+_LAPTOP_BEFORE = re.compile(r"(?:(?<![a-z])(?:laptop|notebook)|笔记本(?:电脑)?)(?:的|上的|上)? ?$")
+
+
 def read_front(text: str, reading: Reading, *, floor: int) -> None:
     """Reads the size and the count before a card; `floor` is where the card before ended."""
     low = max(floor, reading.start - _WINDOW)
     front = text[low : reading.start]
+    if _LAPTOP_BEFORE.search(front) and gpu_index().knows(f"{reading.key}laptop"):
+        reading.key = f"{reading.key}laptop"
     front = _before().sub("", front)
     if reading.size_gb is None:
         found = _SIZE_BEFORE.search(front)

@@ -26,7 +26,7 @@ _PLAIN = (
 
 
 _BARE_FULL = re.compile(
-    r"(?<![a-z\-])full(?=\s*(?:[?!,。;)]|\Z|(?:zero|deepspeed|fsdp|ft|tuning|sft|param)))"
+    r"(?<![a-z\-])full(?=\s*(?:[?!,。;)]|\Z|(?:zero|deepspeed|fsdp|ft|tuning|sft|param|\d{1,3}(?:\.\d)?b(?![a-z]))))"
 )
 """A bare "full" at the end of a clause or before a training word: full fine-tuning."""
 

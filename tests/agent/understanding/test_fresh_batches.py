@@ -1,6 +1,6 @@
-"""Five batches of questions written before the parser saw them (data/fresh_*.jsonl).
+"""Six batches of questions written before the parser saw them (data/fresh_*.jsonl).
 
-First contact, all slots and the intent right: 66/83, 64/88, 57/77, 56/68, 50/64 rows. What they
+First contact, all slots and the intent right: 66/83, 64/88, 57/77, 56/68, 50/64, 30/38 rows. What they
 showed was mended by mechanism and vocabulary class; from then on they hold the level.
 """
 
@@ -72,8 +72,8 @@ def agrees(slot: str, wanted: Any, given: Any) -> bool:
     return _plain(wanted) == _plain(given)
 
 
-def test_there_are_five_batches() -> None:
-    assert len(rows()) >= 370
+def test_there_are_six_batches() -> None:
+    assert len(rows()) >= 400
 
 
 def test_slots_of_fresh_questions_are_read() -> None:
