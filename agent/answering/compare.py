@@ -61,6 +61,7 @@ def compose(request: Request, context: Context) -> Plan:
     )  # fmt: skip
     found = [r.report for r in results if isinstance(r.report, GpuReport)]
     unknown = [str(r.fields.get("given")) for r in results if not r.ok and "given" in r.fields]
+    correct_sameness(draft, found)
     verdict = _tell(draft, found, [count for _, count in cards], results)
     if unknown:
         draft.say("compare.unknown", names=told.joined(draft, unknown))
@@ -69,6 +70,39 @@ def compose(request: Request, context: Context) -> Plan:
     if request.corrections and slots.need_gb is None and not has_model:
         verdict = "not_applicable"
     return draft.finish(verdict)
+
+
+_SAID_SAME = re.compile(
+    r"一样|相同|同一(?:款|张|种)|换了?个?名|改名|马甲|没区别|没有区别|"
+    r"(?<![a-z])(?:the same|same|identical|renamed|rebranded|just as fast|no difference)(?![a-z])",
+    re.IGNORECASE,
+)
+_APART = 1.2
+"""Ratio of two figures from which two cards are not the same."""
+
+
+def correct_sameness(draft: Draft, cards: Sequence[GpuReport]) -> None:
+    """Two cards said to be the same that are not: by what they differ."""
+    text = draft.request.search_query
+    if len(cards) != 2 or not _SAID_SAME.search(text):
+        return
+    first, second = cards
+    pairs = {
+        "compute": (sixteen_bit(first)[0], sixteen_bit(second)[0], "TFLOPS"),
+        "bandwidth": (first.mem_bandwidth_gbs, second.mem_bandwidth_gbs, "GB/s"),
+        "memory": (first.memory_label_gb, second.memory_label_gb, "GB"),
+    }
+    items = [
+        draft.phrase(f"compare.differ_{name}", one=f"{one:g}", other=f"{other:g}", unit=unit)
+        for name, (one, other, unit) in pairs.items()
+        if one and other and max(one, other) / min(one, other) >= _APART
+    ]
+    if not items:
+        return
+    fact = draft.phrase("compare.not_same", one=first.name, other=second.name,
+                        items=told.joined(draft, items))  # fmt: skip
+    premise = draft.phrase("compare.same_premise", one=first.name, other=second.name)
+    draft.correct(premise, fact, f"data:gpus.csv#{first.name}")
 
 
 def _called(card: tuple[str, int]) -> str:

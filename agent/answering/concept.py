@@ -37,6 +37,8 @@ _NVLINK = re.compile(r"nvlink|nvswitch|互联|互连|interconnect", re.IGNORECAS
 
 def compose(request: Request, context: Context) -> Plan:
     """Facts of the cards named, then passages with their corrections."""
+    from agent.answering.compare import correct_sameness
+
     draft = Draft(request)
     slots = request.slots
     is_mac = (slots.gpu or "").casefold().startswith("apple")
@@ -57,6 +59,7 @@ def compose(request: Request, context: Context) -> Plan:
     results = yield (*calls, guidance_call(request, k=3))
     draft.use(*results)
     cards = [r.report for r in results if isinstance(r.report, GpuReport)]
+    correct_sameness(draft, cards)
     for card in cards:
         say_card_facts(draft, card, asked=request.search_query)
     for result in results:

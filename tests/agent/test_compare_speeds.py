@@ -37,3 +37,14 @@ def test_decoding_follows_the_bandwidth() -> None:
 def test_english_paragraphs_start_with_a_capital() -> None:
     answer, _ = answered("L40S vs A100 80G for serving Qwen2.5-14B, which is faster?")
     assert "\n\nServing Qwen2.5-14B" in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["H20 就是 H100 换了个名字,算力一样吧", "A10 and A100 are basically the same card, right?"],
+)
+def test_cards_said_to_be_the_same_are_told_apart(question: str) -> None:
+    """H20 and H100: 148 against 989 TFLOPS; A10 and A100: 125 against 312."""
+    answer, _ = answered(question)
+    facts = " ".join(c.fact for c in answer.corrections)
+    assert ("148" in facts and "989" in facts) or ("125" in facts and "312" in facts)
