@@ -25,6 +25,7 @@ log = logging.getLogger("xuanka.bot")
 _GIVE_UP_S = 1800.0
 """Within Feishu's hour for repeated sends, and the 30 minutes of Slack's response URLs."""
 _LONGEST_WAIT_S = 60.0
+_TIDY_S = 3600.0
 _MOST_PREPARED = 3
 """Attempts at making a message; a fault of ours does not go away by itself."""
 _ID = re.compile(r"[!-~]{1,200}")
@@ -136,12 +137,16 @@ class Inbox:
             self._pool.submit(self._work, key)
 
     def _poll(self) -> None:
+        tidied_at = time.monotonic()
         while not self._is_drained.wait(self._poll_s):
             try:
                 with self._held_lock:
                     self._store.renew(self._held.values(), lease_s=self._lease_s)
                 for key in self._store.due(limit=10 * self._workers):
                     self._submit(key)
+                if time.monotonic() - tidied_at > _TIDY_S:
+                    tidied_at = time.monotonic()
+                    self._store.forget_old()
             except Exception as error:  # the database may be back at the next round
                 log.warning("the store of events cannot be reached: %s", type(error).__name__)
 

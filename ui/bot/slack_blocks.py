@@ -36,8 +36,16 @@ def mrkdwn(markdown: str) -> str:
     text = escaped(markdown)
     text = re.sub(r"\[([^\]]+)\]\((https?://[^)\s|]+)\)", r"<\2|\1>", text)
     text = re.sub(r"^#+ +(.+)$", r"*\1*", text, flags=re.MULTILINE)
-    text = re.sub(r"\*\*(.+?)\*\*", r"*\1*", text)
+    text = re.sub(r"\*\*(.+?)\*\*", _bold, text)
     return re.sub(r"^(\s*)[-*] ", r"\1• ", text, flags=re.MULTILINE)
+
+
+def _bold(found: re.Match[str]) -> str:
+    """Bold; Slack sees it at the edge of a word only, which Chinese text does not show."""
+    start, end, text = found.start(), found.end(), found.string
+    before, after = text[start - 1 : start], text[end : end + 1]
+    joined = ["\u200b" if c.isalnum() or c > "\x7f" else "" for c in (before, after)]
+    return f"{joined[0]}*{found[1]}*{joined[1]}"
 
 
 def sections(markdown: str) -> list[str]:

@@ -24,6 +24,9 @@ _TABLE = """CREATE TABLE IF NOT EXISTS bot_events (
     state TEXT NOT NULL, sending INTEGER NOT NULL, attempts INTEGER NOT NULL,
     due_at DOUBLE PRECISION NOT NULL, taken_at DOUBLE PRECISION NOT NULL,
     PRIMARY KEY (platform, event_id))"""
+_INDEX = "CREATE INDEX IF NOT EXISTS bot_events_open ON bot_events (due_at) WHERE state = 'open'"
+_SETUP_LOCK = 7_110_110
+"""Any number, the same in all replicas."""
 _THIS = " WHERE platform = ? AND event_id = ? AND state = 'open' AND attempts = ?"
 KEEP_S = 7 * 24 * 3600
 """Ids are remembered this long; no platform accepts a request of ours that is older."""
@@ -65,6 +68,9 @@ class Database(Protocol):
     def run(self, statement: str, *values: object) -> Rows:
         """Rows touched and rows given back."""
 
+    def set_up(self, *statements: str) -> None:
+        """Runs statements that make tables; several processes may do so at once."""
+
     def close(self) -> None:
         """Lets go of connections."""
 
@@ -83,6 +89,11 @@ class Sqlite:
             cursor = db.execute(statement, values)
             rows = cursor.fetchall()
             return Rows(cursor.rowcount, rows)
+
+    def set_up(self, *statements: str) -> None:
+        """One after the other; SQLite locks the file for each."""
+        for statement in statements:
+            self.run(statement)
 
     def close(self) -> None:
         """Nothing stays open."""
@@ -112,6 +123,13 @@ class Postgres:
             cursor = connection.execute(statement.replace("?", "%s"), values)
             return Rows(cursor.rowcount, cursor.fetchall() if cursor.description else ())
 
+    def set_up(self, *statements: str) -> None:
+        """In one transaction behind a lock: two `IF NOT EXISTS` at once would collide."""
+        with self._pool.connection() as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SETUP_LOCK,))
+            for statement in statements:
+                connection.execute(statement)
+
     def close(self) -> None:
         """Closes the pool."""
         self._pool.close()
@@ -131,7 +149,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._db.run(_TABLE)
+        self._db.set_up(_TABLE, _INDEX)
 
     def take(self, key: Key, payload: dict[str, Any]) -> bool:
         """Writes an event down; False when its id was taken before."""

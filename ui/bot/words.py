@@ -81,7 +81,8 @@ def buttons(question: str, answer: Answer) -> tuple[Button, ...]:
     rows: list[Button] = []
     if answer.memory is not None:
         qlora, cheaper = (Button(*row, lang) for row in _NEXT[lang])
-        rows = [qlora, cheaper] if answer.request.get("method") in _TRAINED else [cheaper]
+        rows += [qlora] if answer.request.get("method") in _TRAINED else []
+        rows += [cheaper] if answer.intent != "recommend_instance" else []
     label, other = _OTHER[lang]
     if 0 < len(question) <= _LONGEST_REPEATED:
         rows.append(Button(label, question, other))

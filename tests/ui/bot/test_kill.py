@@ -105,6 +105,7 @@ def answered(platforms: Platforms) -> Counter[int]:
     return found
 
 
+@pytest.mark.chaos
 def test_killed_process_loses_nothing_and_its_successor_answers_once(
     start_replica: Callable[..., Replica], platforms: Platforms
 ) -> None:
@@ -201,6 +202,7 @@ def test_500_events_on_two_replicas_and_postgres_with_kills_at_random(
     platforms.delay_s = 0.03
     replicas = [start_replica(checkpoint_url=postgres) for _ in range(2)]
     kills = kill_at_random(replicas, platforms, 500, seed=20260101, pauses=6)
+    print(f"{kills} kills")
     assert kills >= 5
     assert answered(platforms) == Counter(range(500))
     assert platforms.complaints == []

@@ -23,7 +23,8 @@ from tests.ui.bot.platforms import (
 )
 from tests.ui.fakes import FakeAdvisor, an_answer
 from ui.bot.slack import question_of
-from ui.bot.slack_blocks import answer_blocks, sections
+from ui.bot.slack_blocks import answer_blocks, mrkdwn, sections
+from ui.bot.words import buttons
 
 pytestmark = pytest.mark.sockets
 Send = Callable[[Post], Any]
@@ -155,21 +156,20 @@ def test_command_is_acknowledged_and_answered_at_its_response_url(
     assert len(platforms.calls_of("/response")) == 1
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_response_url_of_another_origin_is_never_called(
+    service: Callable[..., TestClient], platforms: Platforms
+) -> None:
+    urls = [
         "http://169.254.169.254/latest", "https://hooks.slack.com.evil.example/x",
         "https://hooks.slack.com@127.0.0.1/x", "http://hooks.slack.com/x",
         "https://hooks.slack.com:8443/x", "https://127.0.0.1\\@hooks.slack.com/x",
         "file:///etc/passwd", "//hooks.slack.com/x", "https://[::1", "",
-    ],
-)  # fmt: skip
-def test_response_url_of_another_origin_is_never_called(
-    service: Callable[..., TestClient], platforms: Platforms, url: str
-) -> None:
+        f"{platforms.url}/response",
+    ]  # fmt: skip
     with service(slack_reply_origins="https://hooks.slack.com") as client:
-        request = slack_command(platforms.url, response_url=url)
-        client.post(request.path, content=request.body, headers=request.headers)
+        for number, url in enumerate(urls):
+            request = slack_command(platforms.url, response_url=url, trigger_id=f"t{number}")
+            client.post(request.path, content=request.body, headers=request.headers)
         until(lambda: "xuanka_bot_events_open 0.0" in client.get("/metrics").text)
     assert platforms.calls == []
 
@@ -275,3 +275,16 @@ def test_answer_cannot_mention_a_channel() -> None:
     shown = json.dumps(answer_blocks("q", an_answer(text="<!channel> <@U1>\n\n|<!here>|b|\n|-|-|")))
     assert "<!" not in shown
     assert "<@" not in shown
+
+
+def test_bold_within_chinese_text_stands_at_the_edge_of_a_word() -> None:
+    assert mrkdwn("需**16 GiB**显存") == "需\u200b*16 GiB*\u200b显存"
+    assert mrkdwn("**a** b, (**c**)") == "*a* b, (*c*)"
+
+
+def test_cheaper_is_not_offered_after_the_cheapest_and_qlora_not_after_qlora() -> None:
+    labels = [b.label for b in buttons("q", an_answer(intent="recommend_instance"))]
+    assert labels == ["QLoRA instead", "中文"]
+    labels = [b.label for b in buttons("q", an_answer(request={"method": "qlora"}))]
+    assert labels == ["Cheaper", "中文"]
+    assert [b.label for b in buttons("q" * 5000, an_answer(memory=None))] == []
