@@ -31,12 +31,23 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*results)
     draft.say("loading.head", importance=HEAD)
     report = results[0].report
+    if isinstance(report, LoadingOut) and slots.img_kb is not None and slots.gpu_img_s is not None:
+        _say_throughput(draft, report.needed_per_s, slots.img_kb)
     if isinstance(report, LoadingOut) and len(report.stages) > 1:
         _tell(draft, report)
     draft.bullets([draft.phrase(f"loading.step_{s}") for s in _STEPS],
                   title=draft.phrase("loading.steps_title"))  # fmt: skip
     say_cited(draft, passages_in(results)[:2])
     return draft.finish("not_applicable")
+
+
+def _say_throughput(draft: Draft, images_per_s: float, image_kb: float) -> None:
+    """What the storage has to deliver: images a second times their size."""
+    need_mb_s = images_per_s * image_kb / 1000
+    draft.figure("throughput", round(need_mb_s, 2), "MB/s", formula="images/s * KB / 1000")
+    draft.say("loading.throughput", need=format_significant(need_mb_s, 3),
+              rate=format_significant(images_per_s, 3), size=f"{image_kb:g}",
+              importance=HEAD)  # fmt: skip
 
 
 def _tell(draft: Draft, report: LoadingOut) -> None:

@@ -69,3 +69,12 @@ def test_a_link_of_rdma_is_counted_as_one() -> None:
     answer, results = answered(question)
     assert all(r.arguments["rdma"] for r in results if r.name == "check_network")
     assert "没有 RDMA" not in answer.text
+
+
+def test_throughput_of_a_store_is_rate_times_size() -> None:
+    """2000 images a second of 110 KB are 220 MB/s."""
+    question = (
+        "My GPUs eat 2000 images per second at 110 KB each from NFS. What throughput do I need?"
+    )
+    assert parse(question).slots.request_rate_per_s is None
+    assert "220 MB/s" in answered(question)[0].text
