@@ -1,7 +1,7 @@
 """Six batches of questions written before the parser saw them (data/fresh_*.jsonl).
 
-First contact, all slots and the intent right: 66/83, 64/88, 57/77, 56/68, 50/64, 30/38 rows. What they
-showed was mended by mechanism and vocabulary class; from then on they hold the level.
+First contact, all slots and the intent right: 66/83, 64/88, 57/77, 56/68, 50/64, 30/38 rows.
+What they showed was mended by mechanism and vocabulary class; now they hold the level.
 """
 
 from __future__ import annotations
