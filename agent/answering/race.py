@@ -83,8 +83,8 @@ def say_race(
     job = "train" if draft.request.slots.task == "train" else "infer"
     key = f"compare.faster_{job}" if ratio >= _PEERS else f"compare.peers_{job}"
     draft.say(key, gpu=first.name, other=last.name, ratio=format_significant(ratio, 2),
-              fast=format_significant(first.speed.value, 2),
-              slow=format_significant(last.speed.value, 2), importance=HEAD)  # fmt: skip
+              fast=format_significant(first.speed.value, 3),
+              slow=format_significant(last.speed.value, 3), importance=HEAD)  # fmt: skip
     if short:
         draft.say("compare.race_short", cards=joined(draft, list(short)), importance=HEAD)
     items = [_line(draft, runner) for runner in runners]
@@ -113,7 +113,7 @@ def _per_million(runner: Runner) -> float | None:
 
 def _line(draft: Draft, runner: Runner) -> str:
     values = {
-        name: format_significant(getattr(runner.speed, name), 2)
+        name: format_significant(getattr(runner.speed, name), 3)
         for name in ("value", "low", "high")
     }
     cost, offer = _per_million(runner), runner.offer
