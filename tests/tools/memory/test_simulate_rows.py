@@ -13,11 +13,14 @@ from tests.helpers import SHARED, shared_file
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("peft")
 
 from tools.errors import UnsupportedError  # noqa: E402
-from tools.memory.simulate import verify  # noqa: E402
+from tools.memory.simulate import is_available, verify  # noqa: E402
+from tools.memory.simulate.cuda_rules import define_torchvision_operators  # noqa: E402
+
+if not is_available():
+    pytest.skip("transformers or peft is not installed", allow_module_level=True)
+define_torchvision_operators()  # before anything imports a torchvision of another build
 
 _PER_KIND = {"decoder": 14, "timm": 5, "bert": 3, "embed": 2, "mlm": 1, "t5": 2, "whisper": 2,
              "wav2vec2": 2, "yolo": 4, "sd15": 3, "sdxl": 1, "sd3": 1}  # fmt: skip

@@ -221,7 +221,7 @@ def _plan(model: str) -> tuple[str, tuple[str, ...], tuple[str, ...], Any]:
     if model.startswith("nvidia/segformer"):
         return "segformer", _YOLO_MODES, _SQUARE_BASIS, _SQUARE_SAMPLES
     if model in _KINDS:
-        samples = ((1, {"image_px": 512}), (2, {"image_px": 512}), (1, {"image_px": 1024}))
+        samples = ((2, {"image_px": 512}), (3, {"image_px": 512}), (2, {"image_px": 1024}))
         modes = {"vae": _VAE_MODES, "flux": _DENOISER_MODES[:2] + _DENOISER_MODES[-2:]}.get(
             _KINDS[model], _DENOISER_MODES
         )
