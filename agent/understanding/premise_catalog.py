@@ -147,7 +147,8 @@ def other_cloud(scene: Scene) -> list[Fields]:
     found = []
     for mention in _distinct(scene):
         lookup = mention.lookup
-        owners = {row.provider for row in (*lookup.offers, *lookup.families)}
+        owners = {offer.provider for offer in lookup.offers}
+        owners |= {family.provider for family in lookup.families}
         if lookup.kind not in ("type", "family") or not owners or said in owners:
             continue
         owner = sorted(owners)[0]
