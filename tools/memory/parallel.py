@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tools.errors import BadQuantityError
 from tools.memory.params import ParamGroups
 from tools.memory.resolve import TrainRun
-from tools.models import ModelSpec
 
 _LIVE_PARAMETERS = 1_000_000_000
 """stage3_max_live_parameters and sub_group_size of ZeRO-3, in elements."""
@@ -173,45 +171,3 @@ def _megatron(run: TrainRun, whole: Whole, groups: ParamGroups) -> Shares:
     optimizer = state * (dense / split + routed / expert_split)
     adapters = 2 * trained / model_cards if whole.adapter else 0.0
     return Shares(weights, adapters, optimizer, gradients, 0.0, 0.0, 0.0, 0.0, 0.0)
-
-
-def check_divisibility(spec: ModelSpec, *, tensor: int, pipeline: int = 1, expert: int = 1) -> None:
-    """Refuses shard counts that the model's shapes do not allow.
-
-    Raises:
-        BadQuantityError: Names the field, the value and the counts that work.
-    """
-    heads = spec.num_attention_heads or 1
-    if tensor > 1 and heads % tensor:
-        raise BadQuantityError(
-            field="tensor_parallel_size", given=tensor,
-            allowed=f"a divisor of the {heads} attention heads: {_divisors(heads)}",
-        )  # fmt: skip
-    kv_heads = spec.num_key_value_heads or heads
-    if tensor > 1 and spec.mla is None and tensor % kv_heads and kv_heads % tensor:
-        works = [
-            n for n in range(1, heads + 1)
-            if heads % n == 0 and (n % kv_heads == 0 or kv_heads % n == 0)
-        ]  # fmt: skip
-        raise BadQuantityError(
-            field="tensor_parallel_size", given=tensor,
-            allowed=f"a count that divides or is a multiple of the {kv_heads} key-value heads: "
-            + ", ".join(map(str, works)),
-        )  # fmt: skip
-    layers = spec.num_hidden_layers or 1
-    if pipeline > layers:
-        raise BadQuantityError(
-            field="pipeline_parallel_size", given=pipeline,
-            allowed=f"at most the {layers} layers",
-        )  # fmt: skip
-    experts = spec.moe.num_experts if spec.moe else 1
-    if expert > 1 and experts % expert:
-        raise BadQuantityError(
-            field="expert_parallel_size", given=expert,
-            allowed=f"a divisor of the {experts} experts: {_divisors(experts)}"
-            if spec.moe else "1: the model has no experts",
-        )  # fmt: skip
-
-
-def _divisors(number: int) -> str:
-    return ", ".join(str(n) for n in range(1, number + 1) if number % n == 0)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from tools.errors import BadQuantityError
 from tools.memory.defaults import CONTEXT_LEN
 from tools.memory.images import image_tokens
-from tools.memory.parallel import check_divisibility
 from tools.memory.params import is_encoder
+from tools.memory.sharding import check_divisibility
 from tools.memory.tables import Row, find_row, row_name, table
 from tools.memory.workload import InferenceWorkload
 from tools.models import ModelSpec

@@ -18,6 +18,7 @@ from tools.memory.serving.work import (
     logits_work,
     rotary_tables,
 )
+from tools.memory.states import causal_buffer
 from tools.memory.tables import find_row
 from tools.memory.workload import InferenceWorkload
 from tools.units import MIB
@@ -187,7 +188,9 @@ def _work(run: ServeRun, form: CacheForm, cache: float) -> tuple[float, str]:
     tokens = float(run.batch * run.prompt_len)
     prefill = max(layer_work(run, tokens, run.prompt_len), logits_work(run, tokens))
     buffers = kernel_buffers(run, tokens) + rotary_tables(run)
-    prefill += buffers
+    if run.engine == "transformers":
+        buffers += causal_buffer(run.spec)
+    prefill += buffers + _sliced_cache(run, form)
     if run.legacy_cache:
         return max(cache + buffers, prefill - _later_cache(run, form)), "decode"
     if run.is_encoder:
@@ -197,6 +200,18 @@ def _work(run: ServeRun, form: CacheForm, cache: float) -> tuple[float, str]:
     if prefill - later > decode:
         return prefill - later, "prefill"
     return decode, "decode"
+
+
+def _sliced_cache(run: ServeRun, form: CacheForm) -> float:
+    """What sliding layers hold beyond their window until the first new token.
+
+    transformers keeps the window as a slice of the whole prompt's keys and values, and the slice
+    keeps their storage (DynamicSlidingWindowLayer).
+    """
+    if run.engine != "transformers" or run.asked.kv_tokens is not None:
+        return 0.0
+    whole = form.elements(run.prompt_len, whole=True) - form.elements(run.prompt_len)
+    return whole * run.batch * run.kv_bits / 8 / (min(run.tensor, form.kv_heads) * run.layers_over)
 
 
 def _later_cache(run: ServeRun, form: CacheForm) -> float:
