@@ -419,9 +419,13 @@ _IDLE = 0.02
 
 def _is_idle(change: ChangeOut, report: MemoryReport) -> bool:
     """A change that saves next to nothing, such as a weight format that the model has already."""
-    return change.saving_bytes < _IDLE * report.process_bytes and not change.fits or (
-        change.name.startswith(("weight_format=", "optimizer="))
-        and change.saving_bytes < _IDLE * report.process_bytes
+    return (
+        change.saving_bytes < _IDLE * report.process_bytes
+        and not change.fits
+        or (
+            change.name.startswith(("weight_format=", "optimizer="))
+            and change.saving_bytes < _IDLE * report.process_bytes
+        )
     )
 
 

@@ -26,7 +26,6 @@ _USUAL_CARDS = {8: "RTX 4060", 12: "RTX 3060", 16: "RTX 4060 Ti 16GB", 24: "RTX 
 """A common card of a memory size, to say a speed where only the size was named."""
 
 
-
 class Split(NamedTuple):
     """A run on card and host together."""
 

@@ -272,6 +272,11 @@ def _name(provider: str, language: str) -> str:
 CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
     check.__name__: check
     for check in (
-        cpu_family, same_name, other_cloud, unknown_instance, instance_card, slice_is_card,
+        cpu_family,
+        same_name,
+        other_cloud,
+        unknown_instance,
+        instance_card,
+        slice_is_card,
     )  # fmt: skip
 }

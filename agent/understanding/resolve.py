@@ -18,9 +18,11 @@ _DIRECT = (
     "strategy", "storage", "os", "billing", "region", "kv_cache_dtype", "zero_stage", "offload",
     "batch", "grad_accum", "seq_len", "input_len", "output_len", "img_size", "lora_rank",
     "lora_targets",
-    "gpu_memory_utilization", "gpu_layers", "concurrency", "request_rate_per_s", "tp", "pp", "num_workers", "vcpu", "nodes", "epochs",
+    "gpu_memory_utilization", "gpu_layers", "concurrency", "request_rate_per_s", "tp", "pp",
+    "num_workers", "vcpu", "nodes", "epochs",
     "steps", "samples", "tokens_per_sample", "tokens", "rows", "columns", "instance_count",
-    "hours", "ckpt_minutes", "ckpt_interval_minutes", "mtbf_hours", "step_s", "steps_per_s", "latency_s",
+    "hours", "ckpt_minutes", "ckpt_interval_minutes", "mtbf_hours", "step_s", "steps_per_s",
+    "latency_s",
     "bandwidth_gbps", "throughput_mb_s", "img_kb", "gpu_img_s", "gpu_util_pct", "discount",
     "budget", "host_ram_gb", "total_mem_gb", "need_gb", "model_size_mb", "gpu_mem_used_mib",
     "gpu_mem_total_mib", "probe", "dataset",
@@ -131,8 +133,7 @@ _LONGEST_SAMPLE = 200_000
 
 
 def _is_budget(document: Document, price: Reading, out: Resolution) -> bool:
-    """Whether an amount beside a job to be placed is what may be spent ("$200 a month, what to
-    rent?")."""
+    """Whether an amount beside a job is what may be spent, as in "$200 a month, what to rent?"."""
     words = document.text[price.start : price.end]
     is_rate = price.value.per == "hour" and not re.search("day|天|week|周|星期", words)
     if out.get("budget") is not None or out.get("instance") or is_rate:

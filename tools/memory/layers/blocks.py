@@ -124,6 +124,7 @@ def _eager(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
     weights = tape.op(
         "scores", [query, key], square, query.width, saved=[query.storage, key.storage]
     )
+    products = weights
     weights = net.scale(weights)
     if plan.softcap:
         weights = net.scale(weights)
@@ -135,6 +136,8 @@ def _eager(net: Net, query: Tensor, key: Tensor, value: Tensor, plan: LayerPlan)
     else:
         weights = net.cast(net.softmax(masked, 4), query.width)
     tape.touch(masked)
+    if plan.needs_eager and plan.rotary == "none":  # Bloom, MPT: a name holds the products
+        tape.touch(products)
     if plan.attention_dropout:
         weights = net.drop(weights)
     out = tape.op(
