@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from tools.memory.layers.decoder import build_layer
 from tools.memory.layers.ops import Mode
-from tools.memory.layers.plan import layer_kinds, masked_keys
+from tools.memory.layers.plan import family_row, layer_kinds, masked_keys
 from tools.memory.params import layer_linears, param_groups
 from tools.memory.serving.resolve import ServeRun
 from tools.memory.tables import find_row
@@ -30,8 +30,11 @@ def _peaks(
         attention=attention, cuda=cuda,
     )  # fmt: skip
     held = 2 * width * (spec.hidden_size or 0) + 2 * width * (spec.head_dim or 0) + 16
+    returned = 0.0
+    if family_row(spec).get("returns_scores"):  # the layer before still holds its probabilities
+        returned = width * (spec.num_attention_heads or 0) / split
     return tuple(
-        size.plus(Size(0.0, held, 0.0))
+        size.plus(Size(0.0, held, returned))
         for plan in layer_kinds(spec, split, keys=keys).plans
         for size in build_layer(plan, mode).form.inference_peaks
     )
