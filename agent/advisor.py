@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agent.answer import Answer, Language
 from agent.events import Answered, Event, TextDelta, ToolFinished, ToolStarted, Withdrawn
 from agent.settings import Settings
+from agent.tracing import configure_tracing
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -36,6 +37,7 @@ class Advisor:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
+        configure_tracing(self.settings)
         self._locks: dict[str, threading.Lock] = {}
         self._locks_guard = threading.Lock()
 

@@ -34,8 +34,6 @@ class Settings(BaseSettings):
     """Answer language; None follows the question."""
     own_machine: bool = False
     """True when the machine that runs the advisor is the asker's: only then may it be probed."""
-    semantic: bool = True
-    """Use the embedding model for guidance when it is installed; False searches by words only."""
 
     backend: BackendName | None = None
     """None: the endpoint when one is configured, else the embedded backend."""
@@ -71,6 +69,7 @@ class Settings(BaseSettings):
     log_content: bool = False
     """True: questions and answers may appear in logs."""
     tracing: Literal["off", "langsmith", "opentelemetry"] = "off"
+    """Where LangChain's traces go; without `log_content` they carry no text."""
 
     @classmethod
     def settings_customise_sources(
