@@ -14,6 +14,7 @@ from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve_job import assume_method
+from agent.understanding.terse import bare_number, is_only_settings
 from agent.understanding.text import Document
 
 _SUBJECT = ("model", "params_b", "model_size_mb")
@@ -56,6 +57,7 @@ def _is_taken_back(text: str, reading: Reading) -> bool:
 
 def leans_on(
     document: Document,
+    board: Board,
     out: Resolution,
     intent: Intent,
     history: Sequence[Request],
@@ -71,15 +73,18 @@ def leans_on(
         return None
     marked = corrected or _is_marked(text) or _answers(last, text)
     has_subject = any(out.get(slot) is not None for slot in _SUBJECT)
+    if not has_subject and is_only_settings(text, board):
+        return _base(out, history)
     leaning = intent in load("conversation")["leaning_intents"] and len(text) <= _SHORT
     if has_subject and not marked:
         return None
-    pointing = _points_back(text, out, intent)
+    wants_job = bool(out.values) and table("conversation", "same_job").has(text)
+    pointing = wants_job or _points_back(text, out, intent)
     if not marked and not leaning and not pointing and not _is_bare(text, out, last):
         return None
     if has_subject and out.get("gpu") and out.get("method") and len(text) > _SHORT:
         return None
-    return _base(out, history)
+    return _base(out, history, wants_job=wants_job)
 
 
 def _points_back(text: str, out: Resolution, intent: Intent) -> bool:
@@ -115,7 +120,7 @@ def _is_bare(text: str, out: Resolution, last: Request) -> bool:
     return job and len(text) <= 16 and bool(out.values) and not topical
 
 
-def _base(out: Resolution, history: Sequence[Request]) -> Request:
+def _base(out: Resolution, history: Sequence[Request], *, wants_job: bool = False) -> Request:
     """The latest turn with a job where this turn changes a job, else the last turn."""
     changes_job = any(
         out.get(slot) is not None
@@ -132,6 +137,10 @@ def _base(out: Resolution, history: Sequence[Request]) -> Request:
         )
     )
     last = history[-1]
+    if wants_job and not _has_any(last, _SUBJECT):
+        for request in reversed(history[-12:]):
+            if _has_any(request, _SUBJECT):
+                return request
     if changes_job and not _has_any(last, _TOPIC):
         for request in reversed(history[-12:]):
             if _has_any(request, _SUBJECT):
@@ -152,7 +161,7 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
     rules = load("conversation")
     before: dict[str, Any] = base.slots.model_dump(exclude_none=True)
     old = {slot: getattr(base.slots, slot) for slot in before}
-    _read_again(board, out, base)
+    _read_again(document, board, out, base)
     if out.get("task") == "quantize" and out.get("quantization") and base.slots.task == "infer":
         out.values.pop("task")  # "量化成int4呢": another format of the same job
         out.readings.pop("task", None)
@@ -187,14 +196,37 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
     return carried
 
 
-def _read_again(board: Board, out: Resolution, base: Request) -> None:
+_LONGEST_PROMPT = 262_144
+_AMOUNT = ("samples", "tokens_per_sample", "epochs", "steps", "tokens")
+
+
+def _read_lengths(document: Document, board: Board, out: Resolution, base: Request) -> None:
+    """A length that only the job before shows: "8k", "with 8192 tokens", "no, 1024"."""
+    loose, tokens = board.best("loose_tokens"), board.best("tokens")
+    if loose is not None and out.get("seq_len") is None:
+        out.put("seq_len", loose.value, loose)
+    if tokens is not None and out.get("seq_len") is None and tokens.value <= _LONGEST_PROMPT:
+        counts_data = any(getattr(base.slots, slot) is not None for slot in _AMOUNT)
+        if not counts_data and all(out.get(slot) is None for slot in _AMOUNT[:-1]):
+            out.put("seq_len", out.values.pop("tokens"), out.readings.pop("tokens", None))
+    number = bare_number(document.text.strip(), board)
+    if number is None:
+        return
+    replaced = [
+        slot
+        for slot in base.changed
+        if isinstance(getattr(base.slots, slot), int) and slot in base.spans
+    ]
+    if len(replaced) == 1 and not out.values:
+        out.put(replaced[0], number)
+
+
+def _read_again(document: Document, board: Board, out: Resolution, base: Request) -> None:
     """What only the conversation makes clear: "8k" is a length, "70B" a size of the same family."""
     times = board.best("loose_times")
     if times is not None and base.slots.gpu is not None and out.get("gpu") is None:
         out.put("gpu_count", times.value, times)
-    loose = board.best("loose_tokens")
-    if loose is not None and out.get("seq_len") is None:
-        out.put("seq_len", loose.value, loose)
+    _read_lengths(document, board, out, base)
     size = out.get("params_b")
     if size is not None and out.spec is None and base.slots.model is not None:
         from tools.models import try_find_model
@@ -235,9 +267,7 @@ def _dropped(
         dropped |= set(rules["groups"]["card"])
     elif "gpu_count" in said:
         dropped -= set(rules["groups"]["card"])
-    if said & {"gpu", "gpus", "gpu_mem_gb"} and "gpu_count" not in said:
-        keeps_count = _swaps(document.text) and not board.has("asks_count")
-        dropped |= set() if keeps_count else {"gpu_count"}
+    dropped |= _void_counts(document, board, out, said)
     if said & {"gpu", "gpus", "gpu_mem_gb", "provider"}:
         dropped |= set(rules["groups"]["type"])
     dropped |= _void_formats(board, out, said, old, base)
@@ -253,6 +283,15 @@ def _dropped(
     if table("conversation", "process_stopped").has(document.text):
         dropped.add("gpu_mem_used_mib")
     return dropped - {slot for slot in dropped if slot in said}
+
+
+def _void_counts(document: Document, board: Board, out: Resolution, said: set[str]) -> set[str]:
+    """How many cards and how they share, where the cards are others or only one."""
+    if "gpu_count" in said:
+        return {"zero_stage", "tp", "pp"} if out.get("gpu_count") == 1 else set()
+    if not said & {"gpu", "gpus", "gpu_mem_gb"}:
+        return set()
+    return set() if _swaps(document.text) and not board.has("asks_count") else {"gpu_count"}
 
 
 def _swaps(text: str) -> bool:

@@ -36,6 +36,7 @@ from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve import resolve
 from agent.understanding.scope import is_out_of_scope, points_back, set_aside
+from agent.understanding.terse import is_only_settings, said_again, still_ranges
 from agent.understanding.text import Document, blanked
 from agent.understanding.topics import has_telling_topic, search_query, topics_of
 from agent.understanding.validity import absurd_slots, invalid_values
@@ -85,7 +86,13 @@ def parse(
     spoken = language or language_of(text, history[-1].language if history else None)
     turn = _read_turn(text)
     document, out = turn.document, turn.out
-    if is_out_of_scope(
+    again = said_again(document.text, out, history[-1], spoken) if history else None
+    if again is not None:
+        return again
+    if history:
+        turn.prose = blanked(turn.prose, still_ranges(turn.prose, turn.board, history[-1]))
+    terse = bool(history) and is_only_settings(document.text.strip(), turn.board)
+    if not terse and is_out_of_scope(
         document, turn.board, had_orders=bool(turn.orders), has_history=bool(history)
     ):
         return _request(turn, spoken, "out_of_scope", Carried(), invalid=(), question=None)
@@ -94,10 +101,10 @@ def parse(
     if intent == "concept" and history and points_back(document.text, turn.board):
         intent = _asked_of_job(turn.prose, history[-1]) or intent
     carried = Carried()
-    base = leans_on(document, out, intent, history, corrected=turn.corrected)
+    base = leans_on(document, turn.board, out, intent, history, corrected=turn.corrected)
     if base is not None:
         carried = carry_over(document, turn.board, out, base)
-        intent = _intent_of_turn(intent, turn, base)
+        intent = _intent_of_turn(intent, turn, base, history)
         goal = goal or (base.goal if not has_frame(turn.prose) else None)
     settle_goal(goal, turn.board, out)
     _settle_task(out, intent)
@@ -206,12 +213,14 @@ def _without_settings(document: Document, board: Board) -> str:
     return blanked(document.text, quiet)
 
 
-def _intent_of_turn(own: Intent, turn: _Turn, base: Request) -> Intent:
+def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[Request]) -> Intent:
     """Its own where a follow-up asks something itself, else that of the turn before."""
     if has_frame(turn.prose):
         return own
     if base.intent in ("out_of_scope", "invalid_input"):
         return choose_intent(_features(turn))
+    if base.intent == "multi_gpu_plan" and any(r.intent == "fit_check" for r in history):
+        return "fit_check"  # the question about links was an aside
     return "fit_check" if base.intent == "oom_diagnosis" else base.intent
 
 
