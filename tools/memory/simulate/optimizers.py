@@ -25,8 +25,8 @@ class Optimizer:
         self.states = [s for p in self._parameters for s in self._states_of(p)]
 
     def _states_of(self, parameter: torch.Tensor) -> list[torch.Tensor]:
-        if self._name == "sgd":
-            return []
+        if self._name == "sgd" or self._name.startswith("paged-"):
+            return []  # paged states live in unified memory, which torch does not count
         if self._name == "sgd-momentum":
             return [torch.empty_like(parameter)]
         if self._name == "adafactor":
@@ -44,7 +44,7 @@ class Optimizer:
             if self._name == "adafactor":
                 for parameter, grad in zip(self._parameters, grads, strict=True):
                     _adafactor_step(parameter, grad)
-            elif self._name != "adamw-8bit" and self._impl == "foreach":
+            elif not self._name.endswith("8bit") and self._impl == "foreach":
                 workspace = [torch.empty_like(g) for g in grads]
                 del workspace
             elif self._name == "adamw" and self._impl == "for-loop":

@@ -58,6 +58,9 @@ def check(row: Mapping[str, Any]) -> Checked:
     Raises:
         UnsupportedError: If the row asks for something that is not simulated.
     """
+    if row.get("peak_bytes") is None and row.get("attention") == "sdpa":
+        # these runs were made with transformers 4.5x, which hands SDPA a mask
+        row = {**row, "extra": {**(row.get("extra") or {}), "padding_mask": True}}
     found = run(request_from_case(row, hf_config(case_model(row).spec)))
     truth = row.get("peak_bytes")
     if truth is None:
