@@ -32,6 +32,7 @@ _ASKED = {
     ),
     "mig": ("MIG", re.compile(r"(?<![a-z])mig(?![a-z])", re.IGNORECASE)),
 }
+_BANDWIDTH = re.compile(r"(?:memory|mem|hbm|vram)[ -]?bandwidth|显存带宽|内存带宽", re.IGNORECASE)
 _NVLINK = re.compile(r"nvlink|nvswitch|互联|互连|interconnect", re.IGNORECASE)
 
 
@@ -61,7 +62,7 @@ def compose(request: Request, context: Context) -> Plan:
     cards = [r.report for r in results if isinstance(r.report, GpuReport)]
     correct_sameness(draft, cards)
     for card in cards:
-        say_card_facts(draft, card, asked=request.search_query)
+        say_card_facts(draft, card, asked=_asked_of_cards(request, context))
     for result in results:
         if isinstance(result.report, InstancesReport):
             _say_slices(draft, result.report)
@@ -75,6 +76,21 @@ def compose(request: Request, context: Context) -> Plan:
     return draft.finish("not_applicable")
 
 
+def _asked_of_cards(request: Request, context: Context) -> str:
+    """The words of the turn; of the one before too where this one only names another card."""
+    asked = request.search_query
+    patterns = (*(pattern for _, pattern in _ASKED.values()), _NVLINK, _BANDWIDTH)
+    before = context.earlier[-1] if context.earlier else None
+    if before is None or before.intent != "concept" or before.slots.gpu is None:
+        return asked
+    is_short = bool(_GOES_ON.search(asked)) and not any(p.search(asked) for p in patterns)
+    return f"{before.search_query} {asked}" if is_short else asked
+
+
+_GOES_ON = re.compile(
+    r"^\s*(?:and|or|what about|how about)(?![a-z])|^\s*那|呢\s*[?？]?\s*$", re.IGNORECASE
+)
+"""A turn that only names another card and asks what the one before asked."""
 _METHODS = {
     "full": re.compile(r"全参|全量微调|full[- ]?(?:param|fine|ft)", re.IGNORECASE),
     "lora": re.compile(r"(?<![a-z])lora(?![a-z])", re.IGNORECASE),
@@ -132,6 +148,9 @@ def say_card_facts(draft: Draft, card: GpuReport, *, asked: str) -> None:
             facts.append(draft.phrase(key, gpu=card.name, what=word))
     if _NVLINK.search(asked) and card.nvlink is not None:
         facts.append(_nvlink(draft, card))
+    if _BANDWIDTH.search(asked) and card.mem_bandwidth_gbs is not None:
+        gbs = f"{card.mem_bandwidth_gbs:g}"
+        facts.append(draft.phrase("concept.bandwidth", gpu=card.name, gbs=gbs))
     if facts:
         text = draft.phrase("concept.semicolon").join(facts)
         draft.add(text[0].upper() + text[1:] + draft.phrase("concept.stop"), importance=HEAD)

@@ -110,7 +110,8 @@ def what(draft: Draft, report: MemoryReport) -> str:
         base = draft.request.slots.quantization
         if base is not None and report.method == "lora":
             method = f"{method} ({base})"
-        return draft.phrase("memory.train_what", model=model, method=method)
+        told = draft.phrase("memory.train_what", model=model, method=method)
+        return told + _settings_said(draft)
     held = {a.name: a.value for a in report.assumptions}
     slots = draft.request.slots
     context = slots.seq_len or held.get("context_len")
@@ -123,6 +124,17 @@ def what(draft: Draft, report: MemoryReport) -> str:
     if context is None or batch is None:
         return draft.phrase("memory.infer_what_short", model=model, format=form)
     return draft.phrase("memory.infer_what", model=model, format=form, context=context, batch=batch)
+
+
+def _settings_said(draft: Draft) -> str:
+    """Length and batch that a follow-up gave, in brackets behind what is trained."""
+    request = draft.request
+    parts = [
+        draft.phrase(key, value=getattr(request.slots, slot))
+        for slot, key in (("seq_len", "memory.said_length"), ("batch", "memory.said_batch"))
+        if slot in request.changed and getattr(request.slots, slot) is not None
+    ]
+    return draft.phrase("memory.said_settings", items=joined(draft, parts)) if parts else ""
 
 
 _FORMATS = {
@@ -201,9 +213,8 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
     draft.figure(
         "usable_memory", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",)
     )
-    is_sure = report.verdict != "fits" or report.high_bytes <= report.usable_bytes
     draft.say(
-        f"memory.{report.verdict}" if is_sure else "memory.fits_likely",
+        _verdict_key(report, report.usable_bytes),
         importance=HEAD,
         card=card_name(draft, report),
         usable=gib(report.usable_bytes),
@@ -221,6 +232,16 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
         draft.say(
             "memory.absurd", times=f"{float(format_significant(times, 2)):,.0f}", importance=HEAD
         )
+
+
+def _verdict_key(report: MemoryReport, usable: int) -> str:
+    """The sentence of a verdict: which side of the usable memory the interval reaches."""
+    reaches_over = report.high_bytes > usable
+    if report.verdict == "fits" and reaches_over:
+        return "memory.fits_likely"
+    if report.verdict == "tight" and not reaches_over:
+        return "memory.tight_below"
+    return f"memory.{report.verdict}"
 
 
 def _say_pool(draft: Draft, report: MemoryReport, usable: int) -> None:

@@ -14,7 +14,12 @@ from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve_job import assume_method
-from agent.understanding.terse import bare_number, is_only_settings
+from agent.understanding.terse import (
+    asks_card_figure,
+    asks_trait_of_it,
+    bare_number,
+    is_only_settings,
+)
 from agent.understanding.text import Document
 
 _SUBJECT = ("model", "params_b", "model_size_mb")
@@ -69,8 +74,10 @@ def leans_on(
         return None
     text = document.text.strip()
     last = history[-1]
-    if table("conversation", "fresh_start").has(text):
+    if table("conversation", "fresh_start").has(text) or asks_card_figure(text, out):
         return None
+    if asks_trait_of_it(text, out, last):
+        return last
     marked = corrected or _is_marked(text) or _answers(last, text)
     has_subject = any(out.get(slot) is not None for slot in _SUBJECT)
     if not has_subject and is_only_settings(text, board):

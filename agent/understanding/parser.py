@@ -36,7 +36,7 @@ from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve import resolve
 from agent.understanding.scope import is_out_of_scope, points_back, set_aside
-from agent.understanding.terse import is_only_settings, said_again, still_ranges
+from agent.understanding.terse import asks_card_figure, is_only_settings, said_again, still_ranges
 from agent.understanding.text import Document, blanked
 from agent.understanding.topics import has_telling_topic, search_query, topics_of
 from agent.understanding.validity import absurd_slots, invalid_values
@@ -100,6 +100,8 @@ def parse(
     intent = choose_intent(_features(turn) | ({f"goal_{goal}"} if goal else set()))
     if intent == "concept" and history and points_back(document.text, turn.board):
         intent = _asked_of_job(turn.prose, history[-1]) or intent
+    if intent in ("fit_check", "catalog_lookup") and asks_card_figure(document.text, out):
+        intent = "concept"
     carried = Carried()
     base = leans_on(document, turn.board, out, intent, history, corrected=turn.corrected)
     if base is not None:

@@ -73,6 +73,28 @@ def said_again(text: str, out: Resolution, last: Request, spoken: Language) -> R
     )
 
 
+def asks_card_figure(text: str, out: Resolution) -> bool:
+    """Whether a figure of a named card is asked for and no job is spoken of."""
+    has_job = any(out.get(slot) is not None for slot in ("model", "params_b", "method", "gpus"))
+    return (
+        not has_job
+        and out.get("gpu") is not None
+        and table("conversation", "card_figures").has(text)
+    )
+
+
+def asks_trait_of_it(text: str, out: Resolution, last: Request) -> bool:
+    """Whether "it" is the card that the turn before asked about ("does it have NVLink?")."""
+    about_card = last.intent == "concept" and last.slots.gpu not in (None, "none")
+    own = any(
+        out.get(slot) is not None for slot in ("gpu", "gpus", "model", "params_b", "instance")
+    )
+    if own or not about_card or len(text) > _LONGEST:
+        return False
+    pointing = table("conversation", "points_back").has(text)
+    return pointing and table("conversation", "card_traits").has(text)
+
+
 def still_ranges(text: str, board: Board, last: Request) -> list[tuple[int, int]]:
     """Where "还是" means "still": it opens a clause that only names what was so before."""
     found: list[tuple[int, int]] = []

@@ -93,3 +93,14 @@ def test_the_same_again(first: str, turn: str, language: str) -> None:
     before, last = talk(first, turn)
     assert last.language == language
     assert (last.slots, last.intent) == (before.slots, before.intent)
+
+
+def test_a_figure_of_a_card_is_no_question_about_the_job() -> None:
+    last = talk(_JOB, "how much memory bandwidth does the H20 have?")[-1]
+    assert last.intent == "concept"
+    assert last.slots.model is None
+
+
+def test_it_is_the_card_of_the_turn_before() -> None:
+    last = talk("what is an L40S?", "does it support FP8?")[-1]
+    assert (last.intent, last.slots.gpu) == ("concept", "NVIDIA L40S")
