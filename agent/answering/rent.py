@@ -18,9 +18,10 @@ from agent.answering.numbers import duration, gib, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
 from agent.answering.sources import guidance_call, passages_in, say_cited
+from agent.answering.standing import say_standing, standing_offer
 from agent.request import Request
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.catalog import InstanceOut, InstancesReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.rent import MissOut, NearMissOut, RecommendedOut, RecommendReport
 from tools.units import format_significant
@@ -58,7 +59,9 @@ def compose(request: Request, context: Context) -> Plan:
     if not isinstance(need, MemoryReport):
         failed(draft, results[0])
         return draft.finish("not_applicable")
-    _tell(draft, need, results)
+    search = next((r.report for r in results if isinstance(r.report, RecommendReport)), None)
+    standing = yield from standing_offer(draft, need, search)
+    _tell(draft, need, results, standing)
     yield from _over_several(draft, need, results)
     told.say_assumptions(draft, need)
     return draft.finish(
@@ -154,13 +157,21 @@ def _currency(draft: Draft) -> str:
     return "CNY" if draft.language == "zh" else "USD"
 
 
-def _tell(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> None:
+def _tell(
+    draft: Draft,
+    need: MemoryReport,
+    results: tuple[ToolResult, ...],
+    standing: InstanceOut | None,
+) -> None:
     found = [r.report for r in results if isinstance(r.report, RecommendReport)]
     what = told.what(draft, need)
     if _prefers_second(draft.request, found):
         found = [found[1]]
         what = told.what(draft, need.model_copy(update={"method": "qlora"}))
-    if found and found[0].offers:
+    if standing is not None:
+        say_standing(draft, need, standing, what=what)
+        _tell_roomier(draft, found)
+    elif found and found[0].offers:
         _tell_offers(draft, found[0], what)
     else:
         _tell_none(draft, need, what)
@@ -177,6 +188,15 @@ def _tell(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> 
     if found:
         _tell_misses(draft, found[0])
     draft.say("rent.spot_hint", importance=DETAIL)
+
+
+def _tell_roomier(draft: Draft, found: list[RecommendReport]) -> None:
+    """What costs more than the card of the turn before and leaves more room."""
+    offers = found[0].offers[:2] if found else ()
+    if offers:
+        lines = [offer_line(draft, offer) for offer in offers]
+        draft.bullets(lines, title=draft.phrase("rent.roomier"))
+        draft.offer(offer.instance.as_offer() for offer in offers)
 
 
 def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:

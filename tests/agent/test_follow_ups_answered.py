@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.advisor import Advisor
 from agent.answer import Answer
 
@@ -40,3 +42,23 @@ def test_the_headline_does_not_claim_an_overrun_that_is_none() -> None:
     assert last.memory.usable_bytes is not None
     goes_over = last.memory.high_bytes > last.memory.usable_bytes
     assert ("upper end goes over" in headline) == goes_over
+
+
+@pytest.mark.parametrize("turn", ["有更便宜的吗?", "Is there a cheaper option?", "cheapest?"])
+def test_cheaper_does_not_skip_the_card_that_was_just_said_to_fit(turn: str) -> None:
+    first, second = talk("7B 微调能在 A10 上跑吗?", turn)
+    assert first.verdict == "fits"
+    headline = second.text.split("\n")[0]
+    assert "1×NVIDIA A10" in headline
+    assert "gn7i" in headline  # the family that carries one A10
+
+
+def test_a_dear_card_gives_way_to_a_cheaper_one() -> None:
+    last = talk("7B LoRA 能在 A100 80G 上跑吗?", "有更便宜的吗?")[-1]
+    assert "A100" not in last.text.split("\n")[0]
+
+
+def test_the_same_again_in_english() -> None:
+    first, second = talk("7B 微调能在 A10 上跑吗?", "Please say that again in English")
+    assert (second.language, second.verdict) == ("en", "fits")
+    assert first.memory == second.memory
