@@ -147,7 +147,7 @@ def _base(out: Resolution, history: Sequence[Request], *, wants_job: bool = Fals
     if wants_job and not _has_any(last, _SUBJECT):
         for request in reversed(history[-12:]):
             if _has_any(request, _SUBJECT):
-                return request
+                return _with_card_of(request, last)
     if changes_job and not _has_any(last, _TOPIC):
         for request in reversed(history[-12:]):
             if _has_any(request, _SUBJECT):
@@ -157,6 +157,14 @@ def _base(out: Resolution, history: Sequence[Request], *, wants_job: bool = Fals
             if _has_any(request, _TOPIC):
                 return request
     return last
+
+
+def _with_card_of(job: Request, last: Request) -> Request:
+    """The job on the card spoken of since: "the same card" is the one named last."""
+    if last.slots.gpu in (None, "none", job.slots.gpu):
+        return job
+    card = {slot: getattr(last.slots, slot) for slot in ("gpu", "gpus", "gpu_count", "gpu_mem_gb")}
+    return job.model_copy(update={"slots": job.slots.model_copy(update=card)})
 
 
 def _has_any(request: Request, slots: Sequence[str]) -> bool:

@@ -55,10 +55,14 @@ def test_tokens_of_a_data_set_stay_an_amount_of_data() -> None:
     assert last.slots.seq_len is None
 
 
-def test_same_model_is_found_behind_questions_about_cards() -> None:
-    last = talk(_JOB, "Can the T4 do bf16?", "inference in fp16 now, same model and card")[-1]
+@pytest.mark.parametrize(
+    ("aside", "card"),
+    [("Can the T4 do bf16?", "Tesla T4"), ("what is gradient checkpointing?", "GeForce RTX 3090")],
+)
+def test_same_model_is_found_behind_other_questions(aside: str, card: str) -> None:
+    last = talk(_JOB, aside, "inference in fp16 now, same model and card")[-1]
     assert last.slots.model == "Qwen/Qwen2.5-7B"
-    assert last.slots.gpu == "GeForce RTX 3090"
+    assert last.slots.gpu == card  # the card named last
     assert (last.slots.task, last.slots.precision) == ("infer", "fp16")
 
 
