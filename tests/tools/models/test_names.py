@@ -19,7 +19,7 @@ from tools.models.names import split_weight_format, vocabulary
         ("Llama-3.1-70B", "meta-llama/Llama-3.1-70B"),
         ("ＬＬａＭＡ－２－７Ｂ", "meta-llama/Llama-2-7b-hf"),
         ("unsloth/Meta-Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B"),
-        ("/root/autodl-tmp/Qwen/Qwen2.5-7B-Instruct/", "Qwen/Qwen2.5-7B"),
+        ("/mnt/models/Qwen/Qwen2.5-7B-Instruct/", "Qwen/Qwen2.5-7B"),
         ("E:\\llm\\Qwen1.5-7B-Chat", "Qwen/Qwen1.5-7B"),
         ("千问2.5-7b", "Qwen/Qwen2.5-7B"),
         ("通义千问 14B", "Qwen/Qwen-14B"),
