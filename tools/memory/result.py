@@ -105,7 +105,7 @@ class MemoryEstimate:
         """What each assumed value moves, largest first."""
         from tools.memory.uncertainty import swings
 
-        return swings(self.workload, self.assumed)
+        return swings(self.workload, self.assumed, self.process_bytes)
 
     @property
     def dominant_unknown(self) -> str | None:

@@ -60,12 +60,21 @@ def is_complete(workload: Workload) -> bool:
     return said and (workload.batch is not None or workload.concurrency is not None)
 
 
-def swings(workload: Workload, assumed: tuple[tuple[str, Any], ...]) -> tuple[Swing, ...]:
-    """What each assumed value moves, as process bytes, largest first."""
+def swings(
+    workload: Workload, assumed: tuple[tuple[str, Any], ...], process_bytes: int
+) -> tuple[Swing, ...]:
+    """What each assumed value moves, as process bytes, largest first.
+
+    Args:
+        workload: With only what was said.
+        assumed: Name and value of each field that was not said.
+        process_bytes: The estimate with the assumed values, one end of most swings.
+    """
     found = []
     for name, value in assumed:
         figures = [need.process_bytes for need in _alternatives(workload, name, value)]
         if figures:
+            figures.append(process_bytes)
             found.append(Swing(name, min(figures), max(figures)))
     return tuple(sorted(found, key=lambda swing: swing.low_bytes - swing.high_bytes))
 
@@ -76,7 +85,9 @@ def _alternatives(workload: Workload, name: str, value: Any) -> Iterator[MemoryE
     choices = _ALTERNATIVES.get(name, ())
     if not choices or not hasattr(workload, name):
         return
-    for choice in dict.fromkeys((value, *choices)):
+    for choice in dict.fromkeys(choices):
+        if choice == value:
+            continue
         try:
             yield estimate(dataclasses.replace(workload, **{name: choice}))
         except UserInputError:
