@@ -59,11 +59,10 @@ def test_mention_is_answered_in_its_thread_with_verdict_need_table_and_buttons(
 
 
 def test_thread_is_the_conversation(post: Send, platforms: Platforms, advisor: FakeAdvisor) -> None:
-    for event_id, event in {
-        "a": {"ts": "1.0"}, "b": {"ts": "2.0", "thread_ts": "1.0"}, "c": {"ts": "3.0"},
-    }.items():  # fmt: skip
+    events = [("a", {"ts": "1.0"}), ("b", {"ts": "2.0", "thread_ts": "1.0"}), ("c", {"ts": "3.0"})]
+    for answered, (event_id, event) in enumerate(events, start=1):
         post(slack_post(slack_event(event_id, **event)))
-        until(lambda: len(platforms.messages) == len(advisor.asked) > 0)
+        until(lambda answered=answered: len(platforms.messages) == answered)  # type: ignore[misc]
     threads = [thread for _, thread in advisor.asked]
     assert threads[0] == threads[1] != threads[2]
 
