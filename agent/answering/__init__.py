@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import cast
 
 from agent.answer import Intent
@@ -30,22 +32,26 @@ _MODULES: dict[Intent, str] = {
     "time_estimate": "times",
 }
 
+_IMPORTING = threading.Lock()
+
+
+def _module(name: str) -> ModuleType:
+    """A composer's module. They import one another, so only one thread at a time may begin."""
+    with _IMPORTING:
+        return importlib.import_module(f"agent.answering.{name}")
+
 
 def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent."""
-    from agent.answering.inverse import compose_inverse, is_inverse
-    from agent.answering.prices import compose_ranking, is_price_of_several, is_price_ranking
-
-    if is_inverse(request):
-        return compose_inverse(request)
-    if is_price_of_several(request):
-        module = importlib.import_module("agent.answering.catalog")
-        return cast(Plan, module.compose(request, context))
-    if is_price_ranking(request):
-        return compose_ranking(request)
+    inverse, prices = _module("inverse"), _module("prices")
+    if inverse.is_inverse(request):
+        return cast(Plan, inverse.compose_inverse(request))
+    if prices.is_price_of_several(request):
+        return cast(Plan, _module("catalog").compose(request, context))
+    if prices.is_price_ranking(request):
+        return cast(Plan, prices.compose_ranking(request))
     name = _MODULES[request.intent]
     if name == "fit" and request.slots.task != "train" and (request.slots.tp or 1) > 1:
         name = "plans"
-    module = importlib.import_module(f"agent.answering.{name}")
-    composer = cast(Callable[[Request, Context], Plan], module.compose)
+    composer = cast(Callable[[Request, Context], Plan], _module(name).compose)
     return composer(request, context)
