@@ -143,7 +143,7 @@ def test_wording_alone_stays_useful() -> None:
     retriever = Retriever.open(
         KnowledgeSettings(state_dir=base.state_dir, cache_dir=base.cache_dir, embedder="none")
     )
-    assert len(ALL) == 5
+    assert len(ALL) >= 6
     for figures in score(lambda c: ranked(retriever, c), read_cases(OURS)):
         assert figures.hit_at_1 >= 0.70
 

@@ -19,11 +19,12 @@ from knowledge.notes import all_sections, note_files
 from knowledge.types import Section
 from tools.catalog import InstanceOffer, catalog, prices_of
 from tools.gpus import GpuSpec, find_gpu
+from tools.models import find_model
 
 _BLOCK = re.compile(r"^## .+?\n<!--\n(.*?)\n-->\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 CARDS = (
     "A100 A10G A10 A30 T4 V100 P100 P40 P4 L40S L4 L20 H100".split()
-)  # longest first where one begins another
+)  # longest first where one begins another; RTX-… and Ascend… are cards as well
 
 
 class Fact(NamedTuple):
@@ -88,11 +89,23 @@ def check_card_fact(fact: Fact) -> None:
             "bf16": spec.bf16_supported,
             "fp8": spec.fp8_supported,
             "nvlink": spec.nvlink,
+            "fa2": spec.flash_attention2_supported,
+            "mig_max": spec.mig_max_instances,
+            "smi_mib": spec.memory_smi_mib,
         }[key]
-        if value in ("yes", "no"):
+        if value == "none":
+            assert held is None, f"{fact.where}: {key}"
+        elif value in ("yes", "no"):
             assert held is (value == "yes"), f"{fact.where}: {key}"
         else:
             assert held == pytest.approx(float(value), rel=0.01), f"{fact.where}: {key}"
+
+
+def check_model_fact(fact: Fact) -> None:
+    spec = find_model(fact.subject).spec
+    for key, value in fact.values.items():
+        held = {"total": spec.params_total, "active": spec.params_active}[key]
+        assert held == pytest.approx(float(value) * 1e9, rel=0.005), f"{fact.where}: {key}"
 
 
 def check_instance_fact(fact: Fact) -> None:
@@ -138,12 +151,14 @@ def measured(key: str, rows: tuple[InstanceOffer, ...]) -> float:
 
 
 def is_card_subject(subject: str) -> bool:
-    return subject in CARDS
+    return subject in CARDS or subject.startswith(("RTX-", "Ascend"))
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=[f.where for f in FACTS])
 def test_a_note_s_facts_agree_with_the_data(fact: Fact) -> None:
-    if is_card_subject(fact.subject) and fact.provider == "alibaba":
+    if fact.provider == "model":
+        check_model_fact(fact)
+    elif is_card_subject(fact.subject) and fact.provider == "alibaba":
         check_card_fact(fact)
     else:
         check_instance_fact(fact)
