@@ -233,7 +233,7 @@ def _unit_follows(folded: str, end: int) -> bool:
 
 def _unit_precedes(folded: str, start: int) -> bool:
     before = folded[max(0, start - 20) : start]
-    if re.search(r"[$¥￥=#]\s*$|(?<![a-z0-9.])\d+[.,x*×]\s*$|\d[:：]$", before):
+    if re.search(r"[$¥￥=#]\s*$|(?<![a-z0-9.])\d+(?:[.x*×]\s*|,)$|\d[:：]$", before):
         return True
     bare = re.sub(r"[\s:：=_\-为是到]+$", "", before)
     noun = next((n for n in vocabulary().not_a_card_before if bare.endswith(n)), None)

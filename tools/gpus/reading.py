@@ -18,7 +18,8 @@ from tools.gpus.vocabulary import vocabulary
 _WINDOW = 32
 """Characters looked at before a card's name."""
 _GAP = r"[ \-_]{0,2}"
-_SIZE = r"(?P<size>\d{1,4}(?:\.\d+)?)[ \-]?g(?:i?b)?(?![a-wyz0-9]|x(?! ?\d))"
+_SIZE = r"(?P<size>\d{1,4}(?:\.\d+)?)[ \-]?g(?:i?b|igs?)?(?![a-wyz0-9]|x(?! ?\d))"
+_JOINED_NUMBER = re.compile(r"-(\d{2,3})(?![a-z0-9.])")
 _MAYBE_HOST = re.compile(r" *(?:的)?(?:内存|memory of the host|host memory)")
 _TAIL_SIZE = re.compile(_GAP + r"[,(]?(?:各|每张|每卡|each )?[(]?" + _SIZE + r"\)?")
 _TAIL_TOTAL = re.compile(
@@ -162,7 +163,7 @@ def _size(text: str, at: int, reading: Reading) -> int | None:
     if found is None and text[at - 1].isalpha():
         found = _GLUED_SIZE.match(text, at)
     if found is None:
-        return None
+        return _bare_size(text, at, reading)
     rest = text[found.end() : found.end() + 12].lstrip(" -")
     if rest.startswith(vocabulary().not_memory_of_the_card):
         return None
@@ -172,6 +173,15 @@ def _size(text: str, at: int, reading: Reading) -> int | None:
         if size not in gpu_index().sizes(reading.key):
             return None
     reading.size_gb = size
+    return found.end()
+
+
+def _bare_size(text: str, at: int, reading: Reading) -> int | None:
+    """A number joined to the name that is a size of this card: A100-40, V100-32."""
+    found = _JOINED_NUMBER.match(text, at)
+    if found is None or float(found[1]) not in gpu_index().sizes(reading.key):
+        return None
+    reading.size_gb = float(found[1])
     return found.end()
 
 
@@ -217,7 +227,9 @@ def _before() -> re.Pattern[str]:
 
 
 _SIZE_BEFORE = re.compile(r"(?<![a-z0-9.])(\d{1,3})[ \-]?g(?:i?b)?[ \-]?(?:显存|vram)? ?的? ?$")
-_DIGIT_COUNT = re.compile(r"(?<![a-z0-9.,第\-])(\d{1,4}) ?(张|块|卡|片|颗|枚|个|x|\*)? ?的? ?$")
+_DIGIT_COUNT = re.compile(
+    r"(?<![a-z0-9.第\-])(?<!\d,)(\d{1,4}) ?(张|块|卡|片|颗|枚|个|x|\*)? ?的? ?$"
+)
 _WORD_BEFORE = re.compile(r"([a-z]+|[\u4e00-\u9fff]|[^\s]) ?$")
 
 

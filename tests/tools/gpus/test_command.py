@@ -15,8 +15,8 @@ def _output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_the_list_has_every_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(_output(capsys).splitlines()) == 192
-    assert len(json.loads(_output(capsys, "--json"))) == 192
+    assert len(_output(capsys).splitlines()) == 196
+    assert len(json.loads(_output(capsys, "--json"))) == 196
     assert "NVIDIA A10 " not in _output(capsys, "--min-memory-gb", "40")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tools.errors import AmbiguousGpuError, UnknownGpuError
-from tools.gpus import find_gpu
+from tools.gpus import find_gpu, scan_gpus
 from tools.units import MIB
 
 
@@ -86,7 +86,7 @@ def test_a_name_of_several_cards_is_asked_about(name: str) -> None:
         ("P100 30GB", "Tesla P100 PCIe 16GB", "12 or 16 GB"),
         ("23G的A100", "NVIDIA A100 SXM4 40GB", "40 or 80 GB"),
         ("4090 Ti", "GeForce RTX 4090", "not a known card"),
-        ("Jetson Orin Nano", "Jetson AGX Orin 64GB", "not a known card"),
+        ("Jetson Orin Super", "Jetson AGX Orin 64GB", "not a known card"),
     ],
 )
 def test_a_size_that_does_not_exist_is_questioned(written: str, nearest: str, sizes: str) -> None:
@@ -94,6 +94,19 @@ def test_a_size_that_does_not_exist_is_questioned(written: str, nearest: str, si
     assert match.spec.name == nearest
     assert match.conflict is not None
     assert sizes in match.conflict
+
+
+def test_a_size_joined_to_the_name_is_read_where_the_card_has_it() -> None:
+    assert find_gpu("A100-40").spec.name == "NVIDIA A100 SXM4 40GB"
+    assert find_gpu("3060 12gig").given_memory_gb == 12
+
+
+def test_a_comma_before_the_count_parts_sentences_and_no_thousands() -> None:
+    assert [(m.count, m.match.spec.name) for m in scan_gpus("2.03 GiB,2*A30,34b")] == [
+        (2, "NVIDIA A30")
+    ]
+    assert [m.match.spec.name for m in scan_gpus("batch 4, 3090 enough?")] == ["GeForce RTX 3090"]
+    assert scan_gpus("it costs 1,3090") == []
 
 
 @pytest.mark.parametrize(("written", "row"), [("A10 22G", "NVIDIA A10"), ("T4 15GB", "Tesla T4")])

@@ -14,8 +14,8 @@ from tools.gpus.spec import spec_from_row
 from tools.gpus.vocabulary import vocabulary
 from tools.units import MIB
 
-ROWS = 192
-SPELLINGS = 4138
+ROWS = 196
+SPELLINGS = 4156
 
 
 def test_every_row_of_the_file_is_loaded() -> None:
@@ -86,10 +86,21 @@ def test_blank_is_unknown_and_not_false() -> None:
     assert get_gpu("AMD Instinct MI300X").compute_capability is None
 
 
-def test_the_shipped_table_is_the_reference_table() -> None:
+ADDED = (
+    "Jetson Orin NX 16GB",
+    "Jetson Orin NX 8GB",
+    "Jetson Orin Nano 8GB",
+    "Jetson Orin Nano 4GB",
+)
+"""Rows that the reference table lacks."""
+
+
+def test_the_shipped_table_holds_the_reference_table() -> None:
     with shared_file("facts/gpus.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert [row["name"] for row in rows] == [spec.name for spec in all_gpus()]
+    assert [row["name"] for row in rows] == [
+        spec.name for spec in all_gpus() if spec.name not in ADDED
+    ]
     for row in rows:
         usable = get_gpu(row["name"]).memory_usable_mib
         assert row["memory_usable_mib"] in ("", str(usable))
