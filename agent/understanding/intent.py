@@ -40,6 +40,8 @@ _SMALL_KINDS = (
 )  # fmt: skip
 """Networks of which a CPU may carry the load."""
 _HUGE_B = 100.0
+_FEW = 4
+"""Requests at once up to which they are a setting and not the question."""
 _FAINT = 0.5
 """Below this no kind of question was recognised; without a job it is about a concept."""
 _JOB = {"model", "params", "card", "memory_gb", "method", "memory"}
@@ -78,6 +80,7 @@ def _derived(out: Resolution) -> set[str]:
         and get("gpu_mem_gb") is None,
         "very_many_cards": count >= 16,
         "many_nodes": nodes > 1,
+        "few_at_once": 0 < (get("concurrency") or 0) <= _FEW,
         "spot_billing": get("billing") == "spot",
         "no_gpu": get("gpu") == "none",
         "rl": str(get("method") or "").split("+")[0] in ("ppo", "grpo"),
@@ -92,6 +95,17 @@ def _derived(out: Resolution) -> set[str]:
     if out.is_classic:
         features.add("small_model")
     return features
+
+
+_ALSO = {"define": "concept"}
+"""Cue groups that a frame of another name stands for as well."""
+
+
+def frame_features(asked: frozenset[str]) -> set[str]:
+    """Features of the frames that stand in a text: its own, and the cue group of its name."""
+    features = {f"asks_{kind}" for kind in asked} | asked
+    features |= {_ALSO[kind] for kind in asked if kind in _ALSO}
+    return features | ({"asks_any"} if asked else set())
 
 
 @cache

@@ -88,12 +88,22 @@ def _is_binary(thousands: float) -> bool:
     return whole > 0 and (whole & (whole - 1) == 0 or whole in (3, 6, 12, 24, 48, 96))
 
 
+def _is_either(written: str) -> bool:
+    """Whether two digits side by side are two guesses (两三个) and no number of two digits."""
+    digits = [_HAN_DIGIT.get(char) for char in written]
+    if len(digits) != 2 or digits[0] is None or digits[1] is None:
+        return False
+    return digits[0] > 0 and digits[1] - digits[0] in (1, 2)
+
+
 def _han_value(written: str) -> float | None:
     """Value of Chinese numerals below 亿: 七十, 两百五十, 十, 半, 二零四八."""
     if written == "半":
         return 0.5
     if "半" in written:
         return None
+    if _is_either(written):  # 两三, 三五, 七八: the larger
+        return float(_HAN_DIGIT[written[1]])
     if not any(char in _HAN_UNIT for char in written):
         return float("".join(str(_HAN_DIGIT[char]) for char in written[:12]))
     total, digit = 0, None

@@ -9,8 +9,9 @@ from agent.answer import Intent, Language
 from agent.request import Goal, InvalidValue, Pasted, Request
 from agent.understanding.asking import clarifying_question
 from agent.understanding.conversation import Carried, carry_over, drop_taken_back, leans_on
+from agent.understanding.frames import asked
 from agent.understanding.goal import goal_of, settle_goal
-from agent.understanding.intent import choose_intent, features_of, has_frame
+from agent.understanding.intent import choose_intent, features_of, frame_features, has_frame
 from agent.understanding.language import language_of
 from agent.understanding.phrases import table
 from agent.understanding.premise_scene import Scene
@@ -28,9 +29,11 @@ from agent.understanding.readers.counts import (
 from agent.understanding.readers.durations import read_durations, read_rates
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
+from agent.understanding.readers.pairs import read_resolutions, read_shorthand
 from agent.understanding.readers.pasted import read_pasted
 from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.sizes import read_active, read_sizes
+from agent.understanding.readers.tallies import read_tallies
 from agent.understanding.readers.words import read_programs, read_words
 from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
@@ -68,6 +71,8 @@ class _Turn:
     out: Resolution
     prose: str
     topics: tuple[str, ...]
+    asked: frozenset[str]
+    """Kinds of questions whose frame stands in the text."""
 
 
 def parse(
@@ -93,7 +98,7 @@ def parse(
         turn.prose = blanked(turn.prose, still_ranges(turn.prose, turn.board, history[-1]))
     terse = bool(history) and is_only_settings(document.text.strip(), turn.board)
     if not terse and is_out_of_scope(
-        document, turn.board, had_orders=bool(turn.orders), has_history=bool(history)
+        document, turn.board, turn.asked, had_orders=bool(turn.orders), has_history=bool(history)
     ):
         return _request(turn, spoken, "out_of_scope", Carried(), invalid=(), question=None)
     goal = goal_of(turn.prose, out)
@@ -107,7 +112,7 @@ def parse(
     if base is not None:
         carried = carry_over(document, turn.board, out, base)
         intent = _intent_of_turn(intent, turn, base, history)
-        goal = goal or (base.goal if not has_frame(turn.prose) else None)
+        goal = goal or (base.goal if not (turn.asked or has_frame(turn.prose)) else None)
     settle_goal(goal, turn.board, out)
     _settle_task(out, intent)
     if intent == "probe_local":
@@ -132,13 +137,14 @@ def _read_turn(text: str) -> _Turn:
     out = resolve(document, board)
     prose = _without_settings(document, board)
     return _Turn(
-        document, whole, orders, board, pasted, corrected, out, prose, topics_of(prose)
+        document, whole, orders, board, pasted, corrected, out, prose, topics_of(prose),
+        asked(prose, board),
     )  # fmt: skip
 
 
 def _features(turn: _Turn) -> set[str]:
     """Features of the text for the choice of its kind."""
-    extra = _extra(turn.pasted, turn.topics)
+    extra = _extra(turn.pasted, turn.topics) | frame_features(turn.asked)
     mentions = [reading.value for reading in turn.board.of("instance_mention")]
     if mentions and all(f.category == "cpu" for m in mentions for f in m.lookup.families):
         extra.add("cpu_instance")
@@ -192,7 +198,11 @@ def _read_all(document: Document, board: Board) -> None:
     read_classes(document, board)
     read_active(document, board)
     read_sizes(document, board)
+    read_tallies(document, board)
     read_money(document, board)
+    read_tallies(document, board)
+    read_resolutions(document, board)
+    read_shorthand(document, board)
     read_durations(document, board)
     read_rates(document, board)
     read_quantities(document, board)
@@ -210,14 +220,15 @@ def _extra(pasted: list[Pasted], topics: tuple[str, ...]) -> set[str]:
 
 
 def _without_settings(document: Document, board: Board) -> str:
-    """The text with log figures and known settings blanked: their words ask nothing."""
-    quiet = [(reading.start, reading.end) for reading in board.readings if reading.slot == "quiet"]
+    """The text with log figures, settings and the budget blanked: what is given is not asked."""
+    given = ("quiet", "budget")
+    quiet = [(reading.start, reading.end) for reading in board.readings if reading.slot in given]
     return blanked(document.text, quiet)
 
 
 def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[Request]) -> Intent:
     """Its own where a follow-up asks something itself, else that of the turn before."""
-    if has_frame(turn.prose):
+    if turn.asked or has_frame(turn.prose):
         return own
     if base.intent in ("out_of_scope", "invalid_input"):
         return choose_intent(_features(turn))

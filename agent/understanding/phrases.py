@@ -99,6 +99,10 @@ class PhraseTable:
                 kept.append(hit)
         return sorted(kept, key=lambda hit: hit.start)
 
+    def every(self, text: str) -> list[Hit]:
+        """All phrases of the text, overlapping ones too."""
+        return list(self._all(text))
+
     def values(self, text: str) -> set[str]:
         """Values with at least one phrase in the text; overlaps all count."""
         return {hit.value for hit in self._all(text)}

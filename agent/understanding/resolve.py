@@ -20,7 +20,7 @@ _DIRECT = (
     "lora_targets",
     "gpu_memory_utilization", "gpu_layers", "concurrency", "request_rate_per_s", "tp", "pp",
     "num_workers", "vcpu", "nodes", "epochs",
-    "steps", "samples", "tokens_per_sample", "tokens", "rows", "columns", "instance_count",
+    "steps", "steps_done", "runs", "copies", "samples", "tokens_per_sample", "tokens", "rows", "columns", "instance_count",
     "hours", "ckpt_minutes", "ckpt_interval_minutes", "mtbf_hours", "step_s", "steps_per_s",
     "latency_s",
     "bandwidth_gbps", "throughput_mb_s", "img_kb", "gpu_img_s", "gpu_util_pct", "discount",

@@ -13,14 +13,26 @@ from agent.understanding.text import Document
 _CLAUSE_END = re.compile(
     r"[。;\n!?]|\.(?=\s|$)|(?<=[\u4e00-\u9fff]),|, ?(?=[\u4e00-\u9fff])"
     r"|,(?=\s?(?:what|which|how|can|will|does|is|tell|i want)\b)"
+    r"|\s(?=(?:and|then|but|also)\s(?:tell|can|will|would|does|is|how|what|which|then)\b)"
+    r"|(?=然后|接着|顺便|另外|再告诉|再说)"
 )
+_CLAUSE_START = re.compile(r"[。;\n!?,:]|\.(?=\s)|(?<![a-z])(?:and|then|also|but)(?![a-z])")
 _QUOTES = {"'": "'", '"': '"', "\u201c": "\u201d", "\u300a": "\u300b"}
 _OURS = (
     "quantization", "precision", "framework", "library", "strategy", "zero_stage", "attention",
     "gradient_checkpointing", "kv_cache_dtype", "offload", "method_goal", "optimizer", "tp", "pp",
-    "billing", "gpu_none", "loose_count",
+    "billing", "gpu_none", "loose_count", "step_s", "steps_per_s", "mtbf_hours", "ckpt_minutes",
+    "gpu_util_pct", "num_workers", "gpu_img_s",
 )  # fmt: skip
 """Readings that only our subject has."""
+_WORK = (
+    "model_match",
+    "params_b",
+    "model_small",
+    "method_scale",
+    "model_family",
+    "instance_mention",
+)
 _JOB = (
     "model_match",
     "params_b",
@@ -39,12 +51,15 @@ def _group(section: str, name: str) -> PhraseTable:
 
 
 def injected_ranges(text: str) -> list[tuple[int, int]]:
-    """Clauses that try to give orders; empty for a plain question."""
+    """Clauses that try to give orders, or that are about ours; empty for a plain question."""
     strong = _group("injection", "strong").find(text)
-    if not strong:
+    ours = _group("decisive", "instructions").find(text)
+    if not strong and not ours:
         return []
-    hits = [*strong, *_group("injection", "weak").find(text)]
-    ranges = sorted(_clause(text, hit.start, hit.end) for hit in hits)
+    hits = [*strong, *_group("injection", "weak").find(text)] if strong else []
+    ranges = [_clause(text, hit.start, hit.end) for hit in hits]
+    ranges += [(_opening(text, hit.start), _clause(text, hit.start, hit.end)[1]) for hit in ours]
+    ranges.sort()
     merged: list[tuple[int, int]] = []
     for start, end in ranges:
         if merged and start <= merged[-1][1]:
@@ -52,6 +67,12 @@ def injected_ranges(text: str) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
+
+
+def _opening(text: str, place: int) -> int:
+    """Where the clause around a place begins."""
+    ends = list(_CLAUSE_START.finditer(text, max(0, place - 400), place))
+    return ends[-1].end() if ends else max(0, place - 400)
 
 
 def _clause(text: str, start: int, end: int) -> tuple[int, int]:
@@ -77,15 +98,32 @@ def set_aside(document: Document) -> list[tuple[int, int]]:
 
 
 def is_out_of_scope(
-    document: Document, board: Board, *, had_orders: bool, has_history: bool
+    document: Document,
+    board: Board,
+    asked: frozenset[str],
+    *,
+    had_orders: bool,
+    has_history: bool,
 ) -> bool:
-    """Whether the text asks for something this advisor does not do."""
+    """Whether the text asks for something this advisor does not do.
+
+    Args:
+        document: The text, orders blanked.
+        board: What was read in it.
+        asked: Kinds of questions whose frame stands in it.
+        had_orders: Whether orders were blanked.
+        has_history: Whether something was said before.
+    """
     text = document.text
-    for name in ("harmful", "creative", "mining", "learning", "instructions"):
+    for name in ("harmful", "creative", "mining", "learning"):
         if _group("decisive", name).has(text):
             return True
+    if "outside" in asked and not any(board.has(slot) for slot in _WORK):
+        return True
     if any(board.has(slot) for slot in _JOB):
         return False
+    if had_orders and not asked - {"outside"}:
+        return True
     if table("scope", "off_topic").has(text):
         return not _is_ours(text, board, counted=False)
     if _is_ours(text, board):

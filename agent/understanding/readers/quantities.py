@@ -21,10 +21,10 @@ _MOST = 50
 """Matches of one rule that are looked at."""
 _VERBS = (
     "就 已经 只 能 只能 只能开 最多 最多开 能开 都 都是 用 要 开 设 设成 设为 "
-    "设到 调到 改成 改到 是 为 到 开到 "
+    "设到 调到 改成 改到 是 为 到 开到 填 填了 设了 设置 设置为 掉到 降到 涨到 拉到 控制在 限制在 只有 有 才 共 分别 "
     "of is to at under over"
 )
-_NEARLY = "大概 大约 约 差不多 about around up"
+_NEARLY = "大概 大约 约 差不多 估计 的估计 的大概 也就 顶多 about around up only roughly"
 _LINK = (
     rf"\s{{0,3}}(?:(?:{'|'.join(_VERBS.split())})\s{{0,2}})?[=:~≈<>≥≤(]{{0,2}}\s{{0,3}}"
     rf"(?:(?:{'|'.join(_NEARLY.split())})\s{{0,2}})?(?:to\s)?"
@@ -52,6 +52,14 @@ class _Candidate:
     rule: _Rule
     found: re.Match[str]
     score: float
+
+    @property
+    def word(self) -> tuple[int, int]:
+        """Where the words stand that claim the number."""
+        start, end = self.found.span("number")
+        if start - self.found.start() >= self.found.end() - end:
+            return self.found.start(), start
+        return end, self.found.end()
 
     def order(self) -> tuple[float, int, int]:
         """Sorting key: best first."""
@@ -118,22 +126,81 @@ def _leading_score(found: re.Match[str], text: str) -> float:
 def read_quantities(document: Document, board: Board) -> None:
     """Note every number that its neighbours give a slot.
 
-    Several rules may claim one number ("4k ctx 32 users"): the strongest bond keeps it.
+    Several rules may claim one number, and one word may claim the numbers on both its sides
+    ("长度4096 并发2", "4k ctx 32 users"): of all ways to share them out the strongest counts.
     """
     text = document.rest()
-    found = [candidate for rule in _rules() for candidate in _candidates(rule, text)]
-    numbers: list[tuple[int, int]] = []
-    for candidate in sorted(found, key=_Candidate.order):
+    found = [
+        candidate
+        for rule in _rules()
+        for candidate in _candidates(rule, text)
+        if not _is_figure_of_speech(text, *candidate.found.span("number"))
+        and _value(rule, candidate.found) is not None
+    ]
+    for candidate in _shared_out(found):
         match, rule = candidate.found, candidate.rule
-        start, end = match.span("number")
-        if any(start < high and low < end for low, high in numbers):
-            continue
         value = _value(rule, match)
-        if value is None or _is_figure_of_speech(text, start, end):
-            continue
-        numbers.append((start, end))
         board.add(rule.slot, value, match.start(), match.end(), weight=candidate.score)
-        document.take(start, end)
+        document.take(*match.span("number"))
+
+
+_EACH = 1.5
+"""What one more number understood is worth beside the strength of the bonds."""
+_MOST_TRIED = 14
+"""Claims of one knot that are weighed against each other; of more the strongest first."""
+
+
+def _shared_out(found: list[_Candidate]) -> list[_Candidate]:
+    """The claims that stand beside each other and are strongest together."""
+    kept: list[_Candidate] = []
+    for knot in _knots(sorted(found, key=lambda c: (c.found.start(), c.found.end()))):
+        ordered = sorted(knot, key=_Candidate.order)
+        if len(knot) > _MOST_TRIED:
+            for candidate in ordered:
+                if not any(_clash(candidate, other) for other in kept):
+                    kept.append(candidate)
+        else:
+            kept += _best_of(ordered)[1]
+    return sorted(kept, key=_Candidate.order)
+
+
+def _knots(ordered: list[_Candidate]) -> Iterator[list[_Candidate]]:
+    """Runs of claims that touch one another."""
+    knot: list[_Candidate] = []
+    reach = -1
+    for candidate in ordered:
+        if knot and candidate.found.start() >= reach:
+            yield knot
+            knot = []
+        knot.append(candidate)
+        reach = max(reach, candidate.found.end())
+    if knot:
+        yield knot
+
+
+def _best_of(knot: list[_Candidate]) -> tuple[float, list[_Candidate]]:
+    """The strongest set of claims without a clash, and its strength."""
+    if not knot:
+        return 0.0, []
+    first, rest = knot[0], knot[1:]
+    free = [other for other in rest if not _clash(first, other)]
+    strength, chosen = _best_of(free)
+    with_it = (strength + first.score + _EACH, [first, *chosen])
+    if len(free) == len(rest):
+        return with_it
+    without = _best_of(rest)
+    return with_it if with_it[0] >= without[0] else without
+
+
+def _clash(one: _Candidate, other: _Candidate) -> bool:
+    """Whether two claims want the same number, or the same word for two slots' numbers."""
+    if _overlap(one.found.span("number"), other.found.span("number")):
+        return True
+    return _overlap(one.word, other.word)
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
 
 
 _SPEECH_BEHIND = tuple("样般致起直定下些点旦切律")

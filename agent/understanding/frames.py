@@ -1,0 +1,190 @@
+"""What a text asks, read from the order of its words (table: data/frames.yaml).
+
+A frame is a row of word classes that follow one another within a clause: "which" ... "card" ...
+"should I" asks for a recommendation whatever stands between. Names of cards, models and instance
+types count as one word each, so a long name moves nothing apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from agent.understanding.data import load
+from agent.understanding.phrases import PhraseTable
+from agent.understanding.readings import Board
+
+_NAMED = {
+    "card": "\ue001",
+    "model_match": "\ue002",
+    "model_family": "\ue002",
+    "model_small": "\ue002",
+    "params_b": "\ue002",
+    "instance_mention": "\ue003",
+    "provider": "\ue004",
+}
+"""Readings that are one word of a frame, and the sign that stands for each."""
+_SIGNS = {"<card>": "\ue001", "<model>": "\ue002", "<instance>": "\ue003", "<provider>": "\ue004"}
+_NUMBER = re.compile(r"(?<![a-z0-9.])\d{1,9}(?:\.\d{1,4})?|[一二两三四五六七八九十半]+")
+_STOP = re.compile(r"[。!?;\n]|\.\s")
+_PART = re.compile(r"[。!?;,\n]|\.\s|\s(?=[\u3400-\u9fff])|(?<=[\u3400-\u9fff])\s")
+"""Where one part of a sentence ends; a blank beside Chinese characters is such a place."""
+_WORD = re.compile(r"[a-z0-9.%$/'\-]+|[\u3400-\u9fff\ue000-\ue0ff]")
+_BREAK = re.compile(r"[,:()]")
+_BREAK_COSTS = 1
+_USUAL_GAP = 3
+_BESIDE = 4
+"""Characters beside a frame in which a barred word counts."""
+_MOST_HITS = 40
+_HEAD, _TAIL = 3000, 1500
+"""Of a long text the parts in which a question is looked for."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    kind: str
+    steps: tuple[tuple[str, int], ...]
+    """Word class, and the words that may stand between the one before and it."""
+    barred: tuple[str, ...]
+
+
+@cache
+def _classes() -> dict[str, PhraseTable]:
+    return {name: PhraseTable({name: rows}) for name, rows in _rows()["classes"].items()}
+
+
+@cache
+def _rows() -> dict[str, dict[str, list[str]]]:
+    rows = load("frames")
+    plain = {
+        name: [phrase for phrase in phrases if phrase not in _SIGNS]
+        for name, phrases in rows["classes"].items()
+    }
+    return {"classes": plain, "frames": rows["frames"]}
+
+
+@cache
+def _signs_of(name: str) -> tuple[str, ...]:
+    """Signs of names that count as words of a class."""
+    if name in _SIGNS:
+        return (_SIGNS[name],)
+    return tuple(_SIGNS[p] for p in load("frames")["classes"][name] if p in _SIGNS)
+
+
+@cache
+def _frames() -> tuple[_Frame, ...]:
+    return tuple(
+        _frame(kind, written) for kind, rows in _rows()["frames"].items() for written in rows
+    )
+
+
+def _frame(kind: str, written: str) -> _Frame:
+    steps: list[tuple[str, int]] = []
+    barred: list[str] = []
+    gap = _USUAL_GAP
+    for token in written.split():
+        if token.isdigit():
+            gap = int(token)
+        elif token.startswith("!"):
+            barred.append(token[1:])
+        else:
+            steps.append((token, gap))
+            gap = _USUAL_GAP
+    return _Frame(kind, tuple(steps), tuple(barred))
+
+
+def with_signs(text: str, board: Board) -> str:
+    """The text with one sign in place of every name that was read in it."""
+    spans: list[tuple[int, int, str]] = sorted(
+        (reading.start, reading.end, _NAMED[reading.slot])
+        for reading in board.readings
+        if reading.slot in _NAMED and reading.end > reading.start
+    )
+    pieces: list[str] = []
+    place = 0
+    for start, end, sign in spans:
+        if start < place or not text[start:end].strip():
+            continue
+        pieces += [text[place:start], sign]
+        place = end
+    return "".join([*pieces, text[place:]])
+
+
+def asked(text: str, board: Board) -> frozenset[str]:
+    """Kinds of questions whose frame stands in the text.
+
+    Args:
+        text: Folded text, as long as the one that was read.
+        board: What was read in it.
+    """
+    signed = with_signs(text, board)
+    if len(signed) > _HEAD + _TAIL:
+        signed = signed[:_HEAD] + "\n" + signed[-_TAIL:]
+    hits: dict[str, list[Span]] = {}
+    return frozenset(frame.kind for frame in _frames() if _holds(frame, signed, hits))
+
+
+def _holds(frame: _Frame, text: str, hits: dict[str, list[Span]]) -> bool:
+    for start, end in _hits_of(frame.steps[0][0], text, hits):
+        reached = _follow(frame.steps[1:], end, text, hits)
+        if reached is not None and not _is_barred(frame, start, reached, text, hits):
+            return True
+    return False
+
+
+def _follow(
+    steps: Sequence[tuple[str, int]], place: int, text: str, hits: dict[str, list[Span]]
+) -> int | None:
+    """Where the last step ends, or None where a step is missing."""
+    if not steps:
+        return place
+    name, gap = steps[0]
+    for start, end in _hits_of(name, text, hits):
+        if start < place:
+            continue
+        between = text[place:start]
+        if len(between) > 16 * (gap + 1) or _STOP.search(between):
+            break
+        if _words_in(between) > gap:
+            break
+        reached = _follow(steps[1:], end, text, hits)
+        if reached is not None:
+            return reached
+    return None
+
+
+def _words_in(text: str) -> int:
+    return len(_WORD.findall(text)) + _BREAK_COSTS * len(_BREAK.findall(text))
+
+
+def _is_barred(frame: _Frame, start: int, end: int, text: str, hits: dict[str, list[Span]]) -> bool:
+    low, high = start - _BESIDE, end + 2 * _BESIDE
+    return any(
+        low <= hit[0] < high and not _PART.search(text[end : hit[0]])
+        for name in frame.barred
+        for hit in _hits_of(name, text, hits)
+    )
+
+
+def _hits_of(name: str, text: str, hits: dict[str, list[Span]]) -> list[Span]:
+    found = hits.get(name)
+    if found is None:
+        found = hits[name] = sorted(_find(name, text))[:_MOST_HITS]
+    return found
+
+
+def _find(name: str, text: str) -> list[Span]:
+    if name == "<n>":
+        return [hit.span() for hit in _NUMBER.finditer(text)][:_MOST_HITS]
+    spans = [(place, place + 1) for sign in _signs_of(name) for place in _places(text, sign)]
+    if name not in _SIGNS:
+        spans += [(hit.start, hit.end) for hit in _classes()[name].every(text)]
+    return spans
+
+
+def _places(text: str, sign: str) -> list[int]:
+    return [place for place, char in enumerate(text) if char == sign][:_MOST_HITS]

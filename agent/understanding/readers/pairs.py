@@ -1,0 +1,40 @@
+"""Two numbers that are read together: width and height, batch and length in shorthand."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from agent.understanding.readings import Board
+from agent.understanding.text import Document
+
+_MOST = 20
+_SIDES = re.compile(
+    r"(?<![a-z0-9.,])(?P<width>\d{2,5})\s?[x*]\s?(?P<height>\d{2,5})"
+    r"(?:\s?[x*]\s?\d{1,3})?(?![\d.]|\s?(?:gi?b|mib|b(?![a-z])|b?it|张|块|卡|核|core))"
+)
+_SHORTEST, _LONGEST = 32, 16_384
+_BATCH_AND_LENGTH = re.compile(
+    r"(?<![a-z0-9])b(?:s|sz)?\s?(?P<batch>\d{1,4})\s?[,/]?\s?(?:s|l|seq|len)\s?(?P<length>\d{2,6}k?)"
+    r"(?![a-z0-9])"
+)
+
+
+def read_resolutions(document: Document, board: Board) -> None:
+    """Note "1024x1024" and "1920*1080" as the longer side of an image, in pixels."""
+    for found in islice(_SIDES.finditer(document.rest()), _MOST):
+        sides = int(found["width"]), int(found["height"])
+        if min(sides) < _SHORTEST or max(sides) > _LONGEST:
+            continue
+        board.add("img_size", max(sides), found.start(), found.end(), weight=3.0)
+        document.take(found.start(), found.end())
+
+
+def read_shorthand(document: Document, board: Board) -> None:
+    """Note "b1 s1024" and "bs2/l4k": batch and sequence length in two letters."""
+    for found in islice(_BATCH_AND_LENGTH.finditer(document.rest()), _MOST):
+        length = found["length"]
+        tokens = int(length[:-1]) * 1024 if length.endswith("k") else int(length)
+        board.add("batch", int(found["batch"]), found.start(), found.end("batch"), weight=3.0)
+        board.add("seq_len", tokens, found.end("batch"), found.end(), weight=3.0)
+        document.take(found.start(), found.end())

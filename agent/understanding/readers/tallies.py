@@ -1,0 +1,136 @@
+"""Counts that multiply a sum: runs of a sweep, machines of a type, copies kept; steps done."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from math import prod
+
+from agent.understanding.numerals import DIGITS, HAN, english_words, parse_number
+from agent.understanding.readings import Board
+from agent.understanding.text import Document
+
+_MOST = 20
+_WORDS = "|".join(sorted(english_words(), key=len, reverse=True))
+_N = rf"(?P<n>{DIGITS}k?|{HAN}{{1,4}}|(?<![a-z])(?:{_WORDS}))"
+_LIKE = r"(?:different|random|separate|independent|more|full|不同的?|独立的?)?\s?"
+_KINDS = {
+    "run": rf"{_N}\s?(?:组|次|个|遍|套)?{_LIKE}(?:超参|超参数|参数组合|配置|实验|试验|消融|trials?"
+    r"|experiments?|ablations?|configs?|configurations?|sweeps?|hyper-?param[a-z]*"
+    r"(?:\s(?:settings?|sets?|combinations?|configs?))?|(?:training\s|fine-?tuning\s)?runs?"
+    r"|fine-?tunes?|training jobs?|jobs)(?![a-z])",
+    "group": rf"(?:扫|搜|试|跑)(?:了|一共|个)?\s?{_N}\s?(?:组|套)(?![a-z])",
+    "times": rf"(?:跑|训|重复|做|训练)(?:了|个|它)?\s?{_N}\s?次(?!/|每)",
+    "seed": rf"{_N}\s?(?:个|组)?{_LIKE}(?:随机种子|种子|seeds?)(?![a-z])",
+    "rate": rf"{_N}\s?(?:个|种|组)?{_LIKE}(?:学习率|learning rates?|lrs?(?![a-z]))",
+    "rank": rf"{_N}\s?(?:(?:个|种){_LIKE}(?:rank|秩)|{_LIKE}(?:lora )?ranks(?![a-z]))",
+    "fold": rf"{_N}\s?-?(?:折交叉|folds?(?![a-z]))|(?:fold|交叉验证)[^\d]{{0,6}}(?P<m>\d{{1,2}})\s?折",
+}
+_FACTORS = {kind: re.compile(pattern) for kind, pattern in _KINDS.items()}
+_MOST_RUNS = 10_000
+_PROGRESS = re.compile(
+    rf"(?P<done>{DIGITS}k?)\s?/\s?(?P<total>{DIGITS}k?)\s?\[\d"
+    rf"|(?:steps?|iter(?:ation)?s?|步)\s?:?\s?(?P<done2>{DIGITS}k?)\s?(?:/|of|out of|\(共)\s?"
+    rf"(?P<total2>{DIGITS}k?)"
+    rf"|(?P<done3>{DIGITS}k?)\s?(?:/|of|out of)\s?(?P<total3>{DIGITS}k?)\s?(?:steps?|iters?|步)"
+)
+_DONE = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?:(?:at|on|reached|past|passed|finished|completed|done)\s)(?:step|iter(?:ation)?)s?\s?"
+        rf"(?:number|#)?\s?{_N}(?!\s?(?:steps?\s)?total)",
+        rf"{_N}\s?(?:steps?|iter(?:ation)?s?)?\s?(?:are\s|is\s)?(?:already\s)?"
+        r"(?:done|in already|completed|finished|so far|behind us|elapsed)(?![a-z])",
+        rf"(?:已经?|现在|目前|当前|才|刚|只)?(?:跑|训|训练|走|做|完成|进行)(?:到|了|完了?|至)"
+        rf"(?:第)?\s?{_N}\s?(?:步|step)",
+        rf"(?:现在|目前|当前|到|在)(?:第|step|是|到)+\s?{_N}\s?(?:步|step)?(?![\d个小分天])",
+    )
+)
+_COPIES = re.compile(
+    rf"(?:save_total_limit|max_to_keep|keep_last_n?)\s?[=:]?\s?(?P<limit>\d{{1,3}})"
+    rf"|(?:留|保留|存|保存|备|keep(?:ing)?|retain(?:ing)?|store|storing|save)\s?(?:住|着|了|the\s)?"
+    rf"(?:last|latest|newest|most recent|最近|最新|最后)?(?:的)?\s?{_N}\s?"
+    r"(?:份|个|版|of them|checkpoints?|ckpts?|copies|saves|snapshots)(?![a-z])"
+)
+_BEFORE_TYPE = re.compile(
+    rf"{_N}\s?(?:x|\*|台|个|块|instances?(?: of)?|machines? of|units? of)?\s?\Z"
+)
+_AFTER_TYPE = re.compile(
+    rf"\s?(?:实例|机器|规格|的)?\s?(?:x|\*)\s?{_N}(?![\w.]|\s?(?:h|小时|元|hours))"
+    rf"|\s?(?:实例|机器|规格|的)?[,\s]{{0,2}}{_N.replace('<n>', '<m>')}"
+    r"\s?(?:台|instances|machines)(?![a-z])"
+)
+
+
+def _value(written: str | None) -> int | None:
+    """A whole count of one or more."""
+    if written is None:
+        return None
+    value = english_words().get(written) or parse_number(written)
+    return int(value) if value is not None and value >= 1 and value == int(value) else None
+
+
+def read_tallies(document: Document, board: Board) -> None:
+    """Note runs, steps done with their total, copies kept, and machines beside a type's name."""
+    _read_runs(document, board)
+    _read_progress(document, board)
+    for found in islice(_COPIES.finditer(document.rest()), _MOST):
+        copies = _value(found["limit"] or found["n"])
+        if copies is not None:
+            board.add("copies", copies, found.start(), found.end())
+    _read_machines(document, board)
+
+
+def _read_runs(document: Document, board: Board) -> None:
+    """Runs: kinds that stand beside each other multiply (3 learning rates x 5 seeds)."""
+    counts: dict[str, int] = {}
+    places: list[tuple[int, int]] = []
+    for kind, pattern in _FACTORS.items():
+        for found in islice(pattern.finditer(document.rest()), _MOST):
+            value = _value(found["n"] or found.groupdict().get("m"))
+            if value is not None and value > 1 and kind not in counts:
+                counts[kind] = value
+                places.append((found.start(), found.end()))
+    named = [counts[kind] for kind in ("seed", "rate", "rank", "fold") if kind in counts]
+    plain = [counts[kind] for kind in ("run", "group", "times") if kind in counts]
+    total = prod(named) if named and (not plain or prod(named) >= max(plain)) else 0
+    total = total or max(plain, default=0) * prod(named)
+    if not 1 < total <= _MOST_RUNS:
+        return
+    start, end = min(p[0] for p in places), max(p[1] for p in places)
+    board.add("runs", total, start, end)
+    for low, high in places:
+        document.take(low, high)
+
+
+def _read_progress(document: Document, board: Board) -> None:
+    text = document.rest()
+    for found in islice(_PROGRESS.finditer(text), _MOST):
+        done = _value(found["done"] or found["done2"] or found["done3"])
+        total = _value(found["total"] or found["total2"] or found["total3"])
+        if done is not None and total is not None and done < total:
+            board.add("steps_done", done, found.start(), found.end(), weight=4)
+            board.add("steps", total, found.start(), found.end(), weight=4)
+            document.take(found.start(), found.end())
+            return
+    for pattern in _DONE:
+        for found in islice(pattern.finditer(text), _MOST):
+            done = _value(found["n"])
+            if done is not None:
+                board.add("steps_done", done, found.start(), found.end())
+                document.take(found.start(), found.end())
+                return
+
+
+def _read_machines(document: Document, board: Board) -> None:
+    """Machines of a type that is named: "4 x g5.12xlarge", "gn7i-c8g1.2xlarge 三台"."""
+    text = document.text
+    for mention in board.of("instance_mention"):
+        before = _BEFORE_TYPE.search(text[max(0, mention.start - 24) : mention.start])
+        after = _AFTER_TYPE.match(text[mention.end : mention.end + 24])
+        written = before["n"] if before is not None else None
+        if written is None and after is not None:
+            written = after["n"] or after["m"]
+        count = _value(written)
+        if count is not None and 1 < count <= _MOST_RUNS:
+            board.add("instance_count", count, mention.start, mention.end, weight=2)
