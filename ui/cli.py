@@ -47,6 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("serve", help="the chat page and the HTTP service")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
     serve.add_argument("--port", type=int, default=7860)
+    serve.add_argument("--workers", type=int, default=1, help="processes that share the port")
+    serve.add_argument("--worker", help=argparse.SUPPRESS)  # the parent's word to a worker
     serve.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
     mcp = commands.add_parser("mcp", help="the tools as an MCP server")
     mcp.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
@@ -65,24 +67,58 @@ def _pass_on(command: str, arguments: list[str]) -> int:
 def _serve(args: argparse.Namespace) -> int:
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    if args.workers < 1:
+        print(f"--workers {args.workers}: at least 1 is needed.", file=sys.stderr)
+        return 2
+    if args.worker is None:
+        print(f"Xuanka is on http://{args.host}:{args.port}", file=sys.stderr, flush=True)
+        if args.workers > 1:
+            return _supervise(args)
+    return _serve_here(args)
+
+
+def _supervise(args: argparse.Namespace) -> int:
+    from tools.errors import BadQuantityError
+    from ui.config import ServiceSettings
+    from ui.http.logs import set_up_logs
+    from ui.workers import Supervisor, serve_command
+
+    set_up_logs(args.log_level, as_json=ServiceSettings().log_json)
+    command = serve_command(["--host", args.host, "--port", str(args.port),
+                             "--log-level", args.log_level])  # fmt: skip
+    try:
+        supervisor = Supervisor(command, host=args.host, port=args.port, count=args.workers)
+    except BadQuantityError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return supervisor.run()
+
+
+def _serve_here(args: argparse.Namespace) -> int:
     import uvicorn
 
     from agent import Settings
     from ui.config import ServiceSettings
-    from ui.http.observing import set_up_logs
+    from ui.http.logs import set_up_logs
     from ui.service import create_app
+    from ui.workers import Place
 
     config = ServiceSettings()
     set_up_logs(args.log_level, as_json=config.log_json)
     settings = Settings()
     if args.host in LOOPBACK and "own_machine" not in settings.model_fields_set:
         settings = settings.model_copy(update={"own_machine": True})
-    app = create_app(settings, config=config)
-    print(f"Xuanka is on http://{args.host}:{args.port}", file=sys.stderr, flush=True)
-    uvicorn.run(
+    place = Place.read(args.worker) if args.worker else None
+    app = create_app(settings, config=config, place=place)
+    server = uvicorn.Server(uvicorn.Config(
         app, host=args.host, port=args.port, log_config=None, access_log=False,
         timeout_graceful_shutdown=20, server_header=False,
-    )  # fmt: skip
+    ))  # fmt: skip
+    if place is None:
+        server.run()
+        return 0
+    place.end_with_parent()
+    server.run(sockets=place.sockets())
     return 0
 
 

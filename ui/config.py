@@ -39,8 +39,9 @@ class ServiceSettings(BaseSettings):
     """Longest time for a request's body to arrive."""
     answer_timeout_s: float = Field(default=90.0, gt=0)
     """Longest time for an answer over the API; then 504."""
-    simultaneous_answers: int = Field(default=32, ge=1)
-    """Answers worked on at a time; more wait."""
+    simultaneous_answers: int | None = Field(default=None, ge=1)
+    """Answers worked on at a time in one process; more wait. None: 32 where an endpoint is waited
+    for, else 4, since answers made here only get in each other's way."""
     waiting_answers: int = Field(default=256, ge=1)
     """Answers that may wait; beyond it 503 with Retry-After."""
     log_json: bool = False

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from tools.errors import AdvisorError
 from ui.turn import Adviser
@@ -15,6 +16,8 @@ from ui.wording import Language
 
 if TYPE_CHECKING:
     from agent import Answer, Event
+
+Made = TypeVar("Made")
 
 
 class Overloaded(AdvisorError):
@@ -67,34 +70,64 @@ class Desk:
         Raises:
             Overloaded, TookTooLong, AdvisorError: As said there.
         """
+        answer: Answer = await self.made(question, lambda a: a, thread=thread, language=language)
+        return answer
+
+    async def made(
+        self, question: str, make: Callable[[Answer], Made], *, thread: str | None = None,
+        language: Language | None = None,
+    ) -> Made:  # fmt: skip
+        """What `make` turns the answer into, in the answer's thread.
+
+        Raises:
+            Overloaded, TookTooLong, AdvisorError: As said there.
+        """
         from agent import Answered
 
-        async for event in self.stream(question, thread=thread, language=language):
-            if isinstance(event, Answered):
-                return event.answer
+        def last(event: Event) -> Made | None:
+            return make(event.answer) if isinstance(event, Answered) else None
+
+        run = self._run(question, last, thread=thread, language=language)
+        async with contextlib.aclosing(run) as found:
+            async for made in found:
+                return made
         raise TookTooLong(self._timeout_s)
 
     async def stream(
         self, question: str, *, thread: str | None = None, language: Language | None = None
     ) -> AsyncIterator[Event]:
         """The events of one answer, as they happen; the work stops when nobody listens."""
+
+        def same(event: Event) -> Event:
+            return event
+
+        run: AsyncGenerator[Event, None] = self._run(
+            question, same, thread=thread, language=language
+        )
+        async with contextlib.aclosing(run) as found:
+            async for event in found:
+                yield event
+
+    async def _run(
+        self, question: str, of: Callable[[Event], Made | None], *, thread: str | None,
+        language: Language | None,
+    ) -> AsyncGenerator[Made, None]:  # fmt: skip
+        """What `of` makes of each event; None stays in the thread."""
         if self.taken >= self._places:
             raise Overloaded
         loop = asyncio.get_running_loop()
-        events: asyncio.Queue[object] = asyncio.Queue()
+        made: asyncio.Queue[object] = asyncio.Queue()
         gone = threading.Event()
 
         def put(item: object) -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(events.put_nowait, item)
+                loop.call_soon_threadsafe(made.put_nowait, item)
 
         def work() -> None:
             try:
                 if not gone.is_set():
-                    for event in self.advisor.stream(question, thread=thread, language=language):
-                        put(event)
-                        if gone.is_set():
-                            return
+                    events = self.advisor.stream(question, thread=thread, language=language)
+                    self._hand_over(events, of, put, gone)
                 put(_END)
             except Exception as error:
                 put(error)
@@ -104,14 +137,25 @@ class Desk:
         done.add_done_callback(self._free)
         try:
             async with asyncio.timeout(self._timeout_s):
-                while (item := await events.get()) is not _END:
+                while (item := await made.get()) is not _END:
                     if isinstance(item, Exception):
                         raise item
-                    yield item  # type: ignore[misc]  # the queue holds events, errors, the end
+                    yield cast(Made, item)
         except TimeoutError as error:
             raise TookTooLong(self._timeout_s) from error
         finally:
             gone.set()
+
+    @staticmethod
+    def _hand_over(
+        events: Iterator[Event], of: Callable[[Event], object], put: Callable[[object], None],
+        gone: threading.Event,
+    ) -> None:  # fmt: skip
+        for event in events:
+            if (item := of(event)) is not None:
+                put(item)
+            if gone.is_set():
+                return
 
     def _free(self, _: object) -> None:
         self.taken -= 1

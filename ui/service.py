@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -21,6 +23,7 @@ from starlette.routing import Mount
 
 from tools.errors import AdvisorError
 from ui.config import ServiceSettings
+from ui.conversations import Conversations, open_turns
 from ui.desk import Desk
 from ui.http.api import build_api, error_response
 from ui.http.fragments import build_fragments
@@ -28,7 +31,10 @@ from ui.http.head import PageHead
 from ui.http.observing import Measured, Metrics, RequestIds
 from ui.http.openai_api import build_openai_api
 from ui.http.protection import error_body, protect
+from ui.http.sticky import Sticky
 from ui.turn import Adviser
+from ui.wording import examples
+from ui.workers import Place
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("xuanka.service")
 _THREADS = 100
 """Threads for handlers; each chat on the page holds one while its answer is made."""
+_COUNT_S = 2.0
 
 
 class Service:
@@ -46,19 +53,24 @@ class Service:
     def __init__(self, settings: Settings, config: ServiceSettings, advisor: Adviser) -> None:
         self.settings = settings
         self.config = config
-        self.advisor = advisor
+        self.bare = advisor
         self.metrics = Metrics()
+        url = settings.checkpoint_url
+        self.database_url = url.get_secret_value() if url is not None else None
+        self.advisor: Adviser = Conversations(
+            advisor, open_turns(config.state_dir, url=self.database_url)
+        )
         self.is_draining = False
         self.is_warming = False
         self.contexts: list[Callable[[], AbstractAsyncContextManager[Any]]] = []
         """What else runs while the application runs."""
         self.desk = Desk(
-            Measured(advisor, self.metrics, face="api"),
-            simultaneous=config.simultaneous_answers,
+            Measured(self.advisor, self.metrics, face="api"),
+            simultaneous=config.simultaneous_answers or (32 if settings.uses_endpoint else 4),
             waiting=config.waiting_answers,
             timeout_s=config.answer_timeout_s,
         )
-        self.metrics.queued.set_function(lambda: self.desk.queued)
+        self.metrics.watch("xuanka_queue_depth", "Questions waiting", lambda: self.desk.queued)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -69,35 +81,54 @@ class Service:
             async with contextlib.AsyncExitStack() as stack:
                 for context in self.contexts:
                     await stack.enter_async_context(context())
+                counting = asyncio.create_task(self._keep_counting())
+                stack.callback(counting.cancel)
                 yield
         finally:
             self.is_draining = True
             await anyio.to_thread.run_sync(self.desk.close)
 
+    async def _keep_counting(self) -> None:
+        """Gauges are written for the other workers, which may be the one that is asked."""
+        while True:
+            await anyio.to_thread.run_sync(self.metrics.refresh)
+            await asyncio.sleep(_COUNT_S)
+
     def _warm_up(self) -> None:
         """Does the advisor's slow first-time work beside the start."""
-        warm_up = getattr(self.advisor, "warm_up", None)
-        if warm_up is None:
+        if getattr(self.bare, "warm_up", None) is None:
             return
         self.is_warming = True
 
         def work() -> None:
             try:
-                warm_up()
+                self._ask_everything_once()
             except Exception:  # it is tried again by the first question
                 log.exception("warming up failed")
+            # What is loaded by now stays: no collection need look at it again.
+            gc.collect()
+            gc.freeze()
             self.is_warming = False
 
         threading.Thread(target=work, name="warm-up", daemon=True).start()
 
+    def _ask_everything_once(self) -> None:
+        self.bare.warm_up()  # type: ignore[attr-defined]  # looked for above
+        if not self.settings.uses_endpoint:
+            for row in examples():
+                self.bare.ask(row["zh"])
+
     def unready(self) -> list[str]:
         """What is missing before questions can be answered; empty when nothing is."""
         missing = ["draining"] if self.is_draining else []
-        missing += ["warming up"] if self.is_warming else []
-        check = getattr(self.advisor, "unready", None)
-        if check is not None:
-            missing += check()
-        return missing
+        return missing + (["warming up"] if self.is_warming else [])
+
+    def degraded(self) -> list[str]:
+        """What does not work now though questions are answered; empty when all works."""
+        found = [self.metrics.degraded_by] if self.metrics.degraded_by else []
+        if isinstance(self.advisor, Conversations) and not self.advisor.are_kept():
+            found.append("The database does not answer: conversations are not continued.")
+        return found
 
 
 def create_app(
@@ -106,6 +137,7 @@ def create_app(
     config: ServiceSettings | None = None,
     advisor: Adviser | None = None,
     page: bool = True,
+    place: Place | None = None,
 ) -> ASGIApp:
     """The application, protected; `advisor` is made from the settings when it is not handed in.
 
@@ -114,6 +146,7 @@ def create_app(
         config: How the service is reached; read from the environment when None.
         advisor: Answers in place of `agent.Advisor`.
         page: False leaves the chat page out (API only).
+        place: Which of several workers this process is.
     """
     from agent import build_toolbox
 
@@ -150,7 +183,10 @@ def create_app(
     )
     if page:
         _add_page(app, service)
-    return RequestIds(protect(app, service.config), metrics=service.metrics)
+    inner: ASGIApp = app
+    if place is not None:
+        inner = Sticky(app, number=place.number, ports=place.ports)
+    return RequestIds(protect(inner, service.config), metrics=service.metrics)
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -182,9 +218,16 @@ def _add_operation(app: FastAPI, service: Service) -> None:
 
     @app.get("/readyz", tags=["operation"], response_model=None)
     async def readyz() -> Response:
-        """Ready: 200 when questions can be answered, else 503 with what is missing."""
-        missing = await anyio.to_thread.run_sync(service.unready)
-        body: dict[str, Any] = {"status": "unready" if missing else "ready", "missing": missing}
+        """Ready: 200 when questions can be answered, else 503 with what is missing.
+
+        `degraded` tells what is done without: an endpoint or a database that does not answer.
+        """
+        missing = service.unready()
+        body: dict[str, Any] = {
+            "status": "unready" if missing else "ready",
+            "missing": missing,
+            "degraded": await anyio.to_thread.run_sync(service.degraded),
+        }
         return JSONResponse(body, 503 if missing else 200)
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
@@ -210,16 +253,15 @@ def _add_bots(app: FastAPI, service: Service) -> None:
     """Slack, Feishu and DingTalk, each where its secrets are set."""
     from ui.bot import build_bots
 
-    url = service.settings.checkpoint_url
     bots = build_bots(
         service.config,
         lambda face: Measured(service.advisor, service.metrics, face=face),
-        database_url=url.get_secret_value() if url is not None else None,
+        database_url=service.database_url,
     )
     if bots is None:
         return
     service.metrics.watch("xuanka_bot_events_open", "Events of chat platforms not yet answered",
-                          bots.inbox.open_count)  # fmt: skip
+                          bots.inbox.open_count, is_shared=True)  # fmt: skip
     service.contexts.append(bots.inbox.running)
     for router in bots.routers:
         app.include_router(router)

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from agent import Settings
 from tests.ui.fakes import FakeAdvisor
 from ui.config import ServiceSettings
-from ui.http.observing import redacted
+from ui.http.logs import redacted
 from ui.service import create_app
 
 TOKEN = "t" * 20
@@ -39,7 +39,7 @@ def events(text: str) -> list[tuple[str, Any]]:
 
 def test_health_and_readiness(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
-    assert client.get("/readyz").json() == {"status": "ready", "missing": []}
+    assert client.get("/readyz").json() == {"status": "ready", "missing": [], "degraded": []}
 
 
 def test_ask_gives_the_answer_as_the_contract_says(client: TestClient) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent import Answer, Answered, TextDelta, Tool, ToolFinished, ToolStarted, Withdrawn
@@ -138,6 +138,10 @@ def sse(name: str, data: Mapping[str, Any]) -> str:
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"
 
 
+def _as_json(answer: Answer) -> bytes:
+    return answer.model_dump_json().encode()
+
+
 SSE_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
@@ -165,7 +169,8 @@ def build_api(desk: Desk, tools: Mapping[str, Tool[Any]]) -> APIRouter:
                 events(body, request), media_type="text/event-stream", headers=SSE_HEADERS
             )
         thread = own_thread(request, body.thread)
-        return await desk.ask(body.question, thread=thread, language=body.language)
+        made = await desk.made(body.question, _as_json, thread=thread, language=body.language)
+        return Response(made, media_type="application/json")
 
     for path, name in SHORT_PATHS.items():
         if name in tools:

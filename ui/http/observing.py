@@ -1,83 +1,42 @@
-"""What is seen of the service from outside: request ids, logs without secrets, metrics."""
+"""What is seen of the service from outside: request ids and metrics, summed over its workers."""
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ui.http.logs import request_id
 from ui.http.protection import header
 from ui.turn import Adviser
 from ui.wording import Language
+from ui.workers import METRICS_VARIABLE
 
 if TYPE_CHECKING:
     from agent import Answer, Event
 
 log = logging.getLogger("xuanka.http")
-request_id: ContextVar[str] = ContextVar("request_id", default="-")
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
-_SECRETS = re.compile(
-    r"(?i)(bearer\s+)[^\s\"',;]+|((?:token|secret|api[_-]?key|password|signature)[\"']?\s*[=:]\s*"
-    r"[\"']?)[^\s\"',;&]+|\b(xox[a-z]-)[\w-]+|\b(sk-)[\w-]{8,}|(://[^/\s:@]+:)[^@\s]+(?=@)"
-)
-
-
-def redacted(text: str) -> str:
-    """A log line without tokens, keys, passwords and signatures.
-
-    >>> redacted("Authorization: Bearer abc.def, api_key=sk-12345678")
-    'Authorization: Bearer ***, api_key=***'
-    """
-    return _SECRETS.sub(lambda m: "".join(g or "" for g in m.groups()) + "***", text)
-
-
-class Formatter(logging.Formatter):
-    """One line a record, with the request's id; JSON when asked."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        super().__init__()
-        self.as_json = as_json
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        message = redacted(record.getMessage())
-        if record.exc_info:
-            message += "\n" + redacted(self.formatException(record.exc_info))
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        fields = getattr(record, "fields", {})
-        if not self.as_json:
-            extra = "".join(f" {key}={value}" for key, value in fields.items())
-            return f"{at} {record.levelname} {record.name} [{request_id.get()}] {message}{extra}"
-        line = {"at": at, "level": record.levelname, "logger": record.name,
-                "request_id": request_id.get(), "message": message, **fields}  # fmt: skip
-        return json.dumps(line, ensure_ascii=False, default=str)
-
-
-def set_up_logs(level: str, *, as_json: bool) -> None:
-    """Sends all logs through the formatter above."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(Formatter(as_json=as_json))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    for noisy in ("httpx", "httpx2", "httpcore", "markdown_it", "urllib3", "asyncio"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
 class Metrics:
-    """The service's counters, in a registry of their own."""
+    """The service's counters, in a registry of their own.
+
+    With several workers the counters lie in files that all of them read: each tells the sum.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._watched: list[tuple[Gauge, Callable[[], float]]] = []
+        self.degraded_by: str | None = None
+        """Why the last answer that could be degraded was; None when it was not."""
         labels = ["face", "intent", "backend", "verdict"]
         self.answers = Counter("xuanka_answers", "Answers given", labels, registry=self.registry)
         self.degraded = Counter(
@@ -93,20 +52,46 @@ class Metrics:
             buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5, 5, 10, 30, 60),
         )  # fmt: skip
         self.working = Gauge(
-            "xuanka_answers_in_progress", "Questions being answered", registry=self.registry
-        )
-        self.queued = Gauge("xuanka_queue_depth", "Questions waiting", registry=self.registry)
+            "xuanka_answers_in_progress", "Questions being answered", registry=self.registry,
+            multiprocess_mode="livesum",
+        )  # fmt: skip
         self.requests = Counter(
             "xuanka_http_requests", "HTTP requests", ["method", "status"], registry=self.registry
         )
 
-    def watch(self, name: str, meaning: str, count: Callable[[], float]) -> None:
-        """A further gauge, read when the metrics are."""
-        Gauge(name, meaning, registry=self.registry).set_function(count)
+    def watch(
+        self, name: str, meaning: str, count: Callable[[], float], *, is_shared: bool = False
+    ) -> None:
+        """A further gauge, set at every `refresh`.
+
+        Args:
+            name: Its name.
+            meaning: Its help text.
+            count: Gives the value.
+            is_shared: True when all workers would count the same things.
+        """
+        mode: Any = "livemostrecent" if is_shared else "livesum"
+        gauge = Gauge(name, meaning, registry=self.registry, multiprocess_mode=mode)
+        self._watched.append((gauge, count))
+
+    def refresh(self) -> None:
+        """Reads what is watched; a value that cannot be had now is left as it was."""
+        for gauge, count in self._watched:
+            try:
+                gauge.set(count())
+            except Exception as error:  # a database that does not answer must not hide the rest
+                log.warning("a metric cannot be read: %s", type(error).__name__)
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format."""
-        return generate_latest(self.registry)
+        self.refresh()
+        if not os.environ.get(METRICS_VARIABLE):
+            return generate_latest(self.registry)
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # prometheus_client's own
+        return generate_latest(together)
 
 
 class Measured:
@@ -153,6 +138,7 @@ class Measured:
             self._face, answer.intent, answer.backend, answer.verdict
         ).inc()
         self._metrics.seconds.labels(self._face).observe(seconds)
+        self._metrics.degraded_by = answer.degraded
         if answer.degraded:
             self._metrics.degraded.labels(self._face).inc()
         fields = {"face": self._face, "intent": answer.intent, "verdict": answer.verdict,
@@ -177,16 +163,23 @@ class RequestIds:
         this = given if _ID.fullmatch(given) else secrets.token_hex(8)
         scope["request_id"] = this
         token = request_id.set(this)
+        status: int | None = None
 
         async def marked(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
                 message["headers"] = [
                     *message.get("headers", ()), (b"x-request-id", this.encode()),
                 ]  # fmt: skip
-                self.metrics.requests.labels(scope["method"], str(message["status"])).inc()
+                status = message["status"]
+                self.metrics.requests.labels(scope["method"], str(status)).inc()
             await send(message)
 
         try:
             await self.app(scope, receive, marked)
+        except Exception:
+            # The framework raises again what it has answered with 500 and `error_response` logged.
+            if status != 500:
+                raise
         finally:
             request_id.reset(token)

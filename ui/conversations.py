@@ -1,0 +1,213 @@
+"""Conversations over several processes: turns are taken, and an outage of the store is survived.
+
+`agent.Advisor` lets two questions of one conversation wait for each other within a process. Here
+the processes do: by a lock on a file of the state folder, or in Postgres where that keeps the
+conversations. When Postgres does not answer, questions are answered alone, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ui.turn import Adviser
+from ui.wording import Language, say
+
+if TYPE_CHECKING:
+    from agent import Answer, Event
+
+log = logging.getLogger("xuanka.conversations")
+_REST_S = 5.0
+"""After a failure the store is left alone this long; a check meanwhile says how it is."""
+_CONNECT_S = 3.0
+
+
+class Turns(Protocol):
+    """Lets one holder at a time speak in a conversation, over all processes."""
+
+    def taken(self, thread: str) -> contextlib.AbstractContextManager[None]:
+        """Held while a question of the conversation is answered."""
+
+    def is_up(self) -> bool:
+        """True when conversations can be read and written."""
+
+
+class FileTurns:
+    """Locks on files of the state folder; the system frees those of a dead process.
+
+    Conversations are spread over a fixed number of files, so that these do not become many.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextlib.contextmanager
+    def taken(self, thread: str) -> Iterator[None]:
+        """Waits for the file of the conversation."""
+        name = hashlib.blake2s(thread.encode(), digest_size=2).hexdigest()[:3]
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def is_up(self) -> bool:
+        """A file is always there."""
+        return True
+
+
+class PostgresTurns:
+    """Advisory locks of Postgres, each in a connection of its own while it is held."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lock = threading.Lock()
+        self._idle: list[Any] = []
+
+    @contextlib.contextmanager
+    def taken(self, thread: str) -> Iterator[None]:
+        """Waits for the lock of the conversation.
+
+        Raises:
+            psycopg.OperationalError: If Postgres does not answer.
+        """
+        digest = hashlib.blake2s(thread.encode(), digest_size=8).digest()
+        number = int.from_bytes(digest, signed=True)
+        connection = self._connected()
+        try:
+            connection.execute("SELECT pg_advisory_lock(%s)", [number])
+            yield
+            connection.execute("SELECT pg_advisory_unlock(%s)", [number])
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            self._idle.append(connection)
+
+    def _connected(self) -> Any:
+        import psycopg
+
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        if connection is not None:
+            try:
+                connection.execute("SELECT 1")
+            except psycopg.OperationalError:  # the server was restarted since
+                connection.close()
+            else:
+                return connection
+        return psycopg.connect(self._url, autocommit=True, connect_timeout=int(_CONNECT_S))
+
+    def is_up(self) -> bool:
+        """True when a statement comes back."""
+        import psycopg
+
+        try:
+            connection = self._connected()
+        except psycopg.OperationalError:
+            return False
+        with self._lock:
+            self._idle.append(connection)
+        return True
+
+
+def open_turns(state_dir: Path, *, url: str | None) -> Turns:
+    """Turns in Postgres where conversations are kept there, else in the state folder."""
+    return FileTurns(state_dir / "turns") if url is None else PostgresTurns(url)
+
+
+class Conversations:
+    """An advisor whose conversations may be continued by any process.
+
+    Args:
+        advisor: Answers.
+        turns: Keeps two processes from answering in one conversation at a time.
+    """
+
+    def __init__(self, advisor: Adviser, turns: Turns) -> None:
+        self._advisor = advisor
+        self._turns = turns
+        self._down_until = 0.0
+
+    def ask(
+        self, question: str, *, thread: str | None = None, language: Language | None = None
+    ) -> Answer:
+        """One answer."""
+        from agent import Answered
+
+        for event in self.stream(question, thread=thread, language=language):
+            if isinstance(event, Answered):
+                return event.answer
+        raise AssertionError("a stream always ends with an answer")
+
+    def stream(
+        self, question: str, *, thread: str | None = None, language: Language | None = None
+    ) -> Iterator[Event]:
+        """The events of one answer; of the conversation's, or of a question alone in an outage."""
+        if thread is None:
+            yield from self._advisor.stream(question, thread=None, language=language)
+            return
+        if time.monotonic() >= self._down_until:
+            try:
+                with self._turns.taken(thread):
+                    yield from self._advisor.stream(question, thread=thread, language=language)
+            except Exception as error:
+                if not _is_outage(error):
+                    raise
+                log.warning("conversations cannot be reached: %s", type(error).__name__)
+                self._down_until = time.monotonic() + _REST_S
+            else:
+                return
+        yield from self._alone(question, language)
+
+    def _alone(self, question: str, language: Language | None) -> Iterator[Event]:
+        """The answer without what was said before, marked as such."""
+        from agent import Answered, Withdrawn
+
+        yield Withdrawn("the store of conversations does not answer")
+        for event in self._advisor.stream(question, thread=None, language=language):
+            if isinstance(event, Answered):
+                note = say("store_down", event.answer.language)
+                degraded = f"{event.answer.degraded} {note}" if event.answer.degraded else note
+                event = Answered(event.answer.model_copy(update={"degraded": degraded}))
+            yield event
+
+    def delete(self, thread: str) -> bool:
+        """Forgets a conversation; False when there was none, or it cannot be reached now."""
+        forget = getattr(self._advisor, "delete", None)
+        if forget is None or time.monotonic() < self._down_until:
+            return False
+        try:
+            return bool(forget(thread))
+        except Exception as error:
+            if not _is_outage(error):
+                raise
+            return False
+
+    def are_kept(self) -> bool:
+        """True when conversations can be continued now."""
+        is_up = self._turns.is_up()
+        if is_up:
+            self._down_until = 0.0
+        return is_up
+
+
+def _is_outage(error: Exception) -> bool:
+    """True for a database that does not answer: of psycopg's own, or its pool's."""
+    try:
+        import psycopg
+        from psycopg_pool import PoolClosed, PoolTimeout
+    except ImportError:
+        return False
+    outages = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed)
+    return isinstance(error, outages)
