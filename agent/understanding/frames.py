@@ -162,9 +162,11 @@ def _words_in(text: str) -> int:
 
 
 def _is_barred(frame: _Frame, start: int, end: int, text: str, hits: dict[str, list[Span]]) -> bool:
-    low, high = start - _BESIDE, end + 2 * _BESIDE
+    low, high = start - _BESIDE, end + 4 * _BESIDE
     return any(
-        low <= hit[0] < high and not _PART.search(text[end : hit[0]])
+        low <= hit[0] < high
+        and not _PART.search(text[end : hit[0]])
+        and not _PART.search(text[hit[1] : start])
         for name in frame.barred
         for hit in _hits_of(name, text, hits)
     )

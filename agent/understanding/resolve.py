@@ -158,6 +158,9 @@ def _bare_length(board: Board, out: Resolution) -> None:
     """A bare "32k" beside a model is its context."""
     loose = board.of("loose_tokens")
     has_job = out.get("params_b") is not None or out.spec is not None
+    amount = any(out.get(slot) is not None for slot in ("samples", "epochs", "seq_len", "steps"))
+    if has_job and not amount and out.get("tokens") in _USUAL_LENGTHS:  # "QLoRA a 13B at 2k tokens"
+        out.put("seq_len", out.values.pop("tokens"), out.readings.pop("tokens", None))
     if out.get("seq_len") is None and has_job and len(loose) == 1:
         if loose[0].value in _USUAL_LENGTHS and out.get("samples") is None:
             out.put("seq_len", loose[0].value, loose[0])
@@ -173,7 +176,10 @@ def _places(board: Board, out: Resolution) -> None:
     found = board.of("instance")
     types = list(dict.fromkeys(reading.value for reading in found))
     if types:
-        out.put("instance", types[0], found[0])
+        first = next(
+            (r for r in found if "." in str(r.value)), found[0]
+        )  # a type before its family
+        out.put("instance", first.value, first)
         if len(types) > 1:
             out.put("instances", tuple(types), found[0])
     if not names:

@@ -61,6 +61,8 @@ def _task(document: Document, board: Board, out: Resolution) -> str | None:
         return "both"
     if "train" in kinds:
         return "train"
+    if out.get("epochs") and "infer" not in kinds:
+        return "train"
     kind = getattr(out.spec, "kind", None)
     is_classic = board.has("model_small") and not board.has("model_unlisted")
     if (is_classic and "infer" not in kinds) or (

@@ -19,7 +19,7 @@ _WINDOW = 32
 """Characters looked at before a card's name."""
 _GAP = r"[ \-_]{0,2}"
 _SIZE = r"(?P<size>\d{1,4}(?:\.\d+)?)[ \-]?g(?:i?b|igs?)?(?![a-wyz0-9]|x(?! ?\d))"
-_JOINED_NUMBER = re.compile(r"-(\d{2,3})(?![a-z0-9.])")
+_JOINED_NUMBER = re.compile(r"-(\d{2,3})(?![a-z0-9]|\.\d)")
 _MAYBE_HOST = re.compile(r" *(?:的)?(?:内存|memory of the host|host memory)")
 _TAIL_SIZE = re.compile(_GAP + r"[,(]?(?:各|每张|每卡|each )?[(]?" + _SIZE + r"\)?")
 _TAIL_TOTAL = re.compile(

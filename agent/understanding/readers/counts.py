@@ -55,9 +55,30 @@ def read_counts(document: Document, board: Board) -> None:
         is_bare = found[0][-1] in "张块"
         if value is not None and 1 <= value == int(value) and not (is_bare and value > _MOST_BARE):
             board.add("loose_count", int(value), found.start(), found.end())
+    _read_pictures(text, board)
+    if _LAUNCHED.search(text):
+        for found in islice(_PROCESSES.finditer(text), _MOST_MATCHES):
+            board.add("loose_count", int(found["n"]), found.start(), found.end(), weight=1.5)
     for pattern, count in ((_SINGLE, 1), (_DUAL, 2)):
         for found in islice(pattern.finditer(text), _MOST_MATCHES):
             board.add("loose_count", count, found.start(), found.end(), weight=0.9)
+
+
+_LAUNCHED = re.compile(r"(?<![a-z])(?:accelerate|torchrun|fsdp|ddp|deepspeed|mpirun)(?![a-z])")
+_PROCESSES = re.compile(
+    r"(?<![a-z0-9.])(?P<n>\d{1,3})\s?(?:gpu )?(?:process(?:es)?|ranks|进程|个进程)(?![a-z])"
+)
+_PICTURES = re.compile(
+    r"(?<![a-z0-9.])(?P<n>\d{1,9}(?:\.\d{1,3})?\s?[万kw千]|\d{4,9})\s?(?:多|来)?张(?!卡|显卡|\s?[a-z]?\d{2,4})"
+)
+
+
+def _read_pictures(text: str, board: Board) -> None:
+    """Note "10万张": so many are pictures and no cards."""
+    for found in islice(_PICTURES.finditer(text), _MOST_MATCHES):
+        value = parse_number(found["n"])
+        if value is not None and value == int(value):
+            board.add("samples", int(value), found.start(), found.end(), weight=0.5)
 
 
 _CLASS = re.compile(

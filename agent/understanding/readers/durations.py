@@ -60,6 +60,7 @@ _ASKED = r"(?:请求|查询|调用|访问|推理|次|句|条|文档|文本|张�
 _ASKED_EN = r"(?:requests?|reqs?|queries|calls|inferences|embeddings|images?|documents?|docs|texts)"
 _RATES = (
     (1.0, re.compile(rf"每秒钟?[^\d,。;\n]{{0,6}}?{_N}\s?(?:个|次|条|张)?{_ASKED}")),
+    (1.0, re.compile(rf"每秒钟?\s?{_ASKED}(?:量|数)?[^\d,。;\n]{{0,5}}?{_N}\s?(?:个|次|条)?")),
     (1.0, re.compile(rf"{_N}\s?(?:个|次|条)?{_ASKED}\s?(?:/|每)\s?(?:秒|s(?![a-z]))")),
     (60.0, re.compile(rf"每分钟[^\d,。;\n]{{0,6}}?{_N}\s?(?:个|次|条|张)?{_ASKED}")),
     (60.0, re.compile(rf"{_N}\s?{_ASKED_EN}\s?(?:/|per|a|each)\s?min(?:ute)?(?![a-z])")),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from agent.understanding.numerals import english_words, parse_number
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
@@ -89,6 +90,8 @@ def _read_format(document: Document, board: Board, mention: Any) -> None:
         bits = table("words", "quantization").find(document.text[mention.start : mention.end])
         named = bits[0].value if bits else None
     span = document.text[mention.start : mention.end]
+    if named in ("gptq-int4", "awq-int4"):
+        named = named.partition("-")[0]
     if named in ("int4", "int8"):
         scheme = next((name for name in ("gptq", "awq") if name in span), None)
         if scheme is not None:
@@ -264,7 +267,28 @@ def read_instances(document: Document, board: Board) -> None:
             )
         elif text.isascii() and _AWS_TYPE.fullmatch(mention.text.lower()):
             board.add("provider_implied", "aws", mention.start, mention.end, origin="inferred")
+        _read_multiple(document, board, mention.start, mention.end)
         document.take(mention.start, mention.end)
+
+
+_TIMES = re.compile(
+    r"(?<![a-z0-9.,])(?P<n>\d{1,3}|[一二两三四五六七八九十]|two|three|four|eight)\s?(?P<by>x|\*|台|个)?\s?(?:的)?\Z"
+)
+_NODES_BEHIND = re.compile(r"\s?(?:nodes|machines|servers|boxes|hosts|节点|机器|主机)")
+
+
+def _read_multiple(document: Document, board: Board, start: int, end: int) -> None:
+    """Machines of a type are nodes: "4 x g5.12xlarge", "two p4d nodes", "2台gn7i"."""
+    found = _TIMES.search(document.text[max(0, start - 8) : start])
+    if found is None:
+        return
+    count = parse_number(found["n"]) or english_words().get(found["n"], 0)
+    is_nodes = _NODES_BEHIND.match(document.text, end) is not None
+    if count < 1 or count != int(count) or not (found["by"] or is_nodes):
+        return
+    place = start - len(found[0])
+    if count > 1:
+        board.add("nodes", int(count), place, end)
 
 
 def _instance_name(mention: Any) -> str:

@@ -77,6 +77,8 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
             if kind == "cuda_oom" and "total_bytes" in fields:
                 _note_total(fields["total_bytes"], board)
                 board.add("log_total_bytes", fields["total_bytes"], origin="pasted")
+            if kind == "vllm_log" and fields:
+                board.add("framework", "vllm", origin="pasted", weight=0.5)
             if kind == "host_kill" or fields:
                 found.append(Pasted(kind=kind, fields=fields))
     _machine(document, board, found)

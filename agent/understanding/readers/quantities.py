@@ -112,7 +112,12 @@ def _candidates(rule: _Rule, text: str) -> Iterator[_Candidate]:
     if rule.after is not None:
         for found in islice(compiled(rule.after).finditer(text), _MOST):
             if not text.startswith(rule.unless_behind or "\0", found.end()):
-                yield _Candidate(rule, found, 1.0)
+                yield _Candidate(rule, found, _trailing_score(found))
+
+
+def _trailing_score(found: re.Match[str]) -> float:
+    """A word behind binds strongly where a hyphen ties it to the number ("4k-token")."""
+    return 2.2 if found.string.startswith("-", found.end("number")) else 1.0
 
 
 def _leading_score(found: re.Match[str], text: str) -> float:

@@ -17,7 +17,7 @@ _LIKE = r"(?:different|random|separate|independent|more|full|不同的?|独立�
 _KINDS = {
     "run": rf"{_N}\s?(?:组|次|个|遍|套)?{_LIKE}(?:超参|超参数|参数组合|配置|实验|试验|消融|trials?"
     r"|experiments?|ablations?|configs?|configurations?|sweeps?|hyper-?param[a-z]*"
-    r"(?:\s(?:settings?|sets?|combinations?|configs?))?|(?:training\s|fine-?tuning\s)?runs?"
+    r"(?:\s(?:settings?|sets?|combinations?|configs?))?|runs|(?:training|fine-?tuning)\sruns?"
     r"|fine-?tunes?|training jobs?|jobs)(?![a-z])",
     "group": rf"(?:扫|搜|试|跑)(?:了|一共|个)?\s?{_N}\s?(?:组|套)(?![a-z])",
     "times": rf"(?:跑|训|重复|做|训练)(?:了|个|它)?\s?{_N}\s?次(?!/|每)",

@@ -51,11 +51,15 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
     for hit in words("zero_stage").find(text):
         board.add("zero_stage", int(hit.value), hit.start, hit.end)
     for hit in words("offload").find(text):
-        board.add("offload", True, hit.start, hit.end)
+        if not table("resolve", "negation").has(text[max(0, hit.start - 8) : hit.start]):
+            board.add("offload", True, hit.start, hit.end)
+    for hit in words("one_at_a_time").find(text):
+        board.add("concurrency", 1, hit.start, hit.end)
     for hit in words("no_gpu").find(text):
         board.add("gpu_none", True, hit.start, hit.end)
     _read_methods(text, board)
-    _read_quantization(text, board)
+    quiet = [(reading.start, reading.end) for reading in board.of("quiet")]
+    _read_quantization(blanked(text, quiet), board)
     for slot in ("library", "apple"):
         for hit in words(slot).find(text):
             board.add(slot, hit.value, hit.start, hit.end)
@@ -84,6 +88,8 @@ def _read_precision(text: str, board: Board) -> None:
     """Precisions, and the one that is left when half precision is turned down."""
     for hit in words("precision").find(text):
         before = text[max(0, hit.start - 14) : hit.start]
+        if table("resolve", "states_behind").has(text[hit.end : hit.end + 18]):
+            continue  # "fp32 states": of the optimizer, not of the arithmetic
         if not table("resolve", "negation").has(before):
             board.add("precision", hit.value, hit.start, hit.end)
         elif hit.value == "fp16":
