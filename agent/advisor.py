@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -236,13 +236,16 @@ class _Relay:
         self._answer: Answer | None = None
 
     def events(self, mode: str, part: Any) -> Iterator[Event]:
-        """Events for one part of the stream."""
+        """Events for one part of the stream; the embedded model's steps come as they happen."""
+        from agent.backends.messages import is_embedded_step
+
         if mode == "custom":
             yield from self._custom(part)
             return
         for update in part.values():
             for message in (update or {}).get("messages", ()):
-                yield from self._message(message)
+                if not is_embedded_step(message):
+                    yield from self._message(message)
 
     def answer(self) -> Answer:
         """The answer, once the stream has ended."""
@@ -250,8 +253,10 @@ class _Relay:
             raise AssertionError("the graph ended without an answer")
         return self._answer
 
-    def _custom(self, part: Mapping[str, str]) -> Iterator[Event]:
-        if "delta" in part:
+    def _custom(self, part: Mapping[str, Any]) -> Iterator[Event]:
+        if "step" in part:
+            yield from self._message(part["step"])
+        elif "delta" in part:
             self.shown += part["delta"]
             yield TextDelta(part["delta"])
         elif "withdrawn" in part and self.shown:
@@ -319,6 +324,7 @@ def _unreadable(question: str, language: Language | None) -> Answer | None:
     return None
 
 
+@cache
 def _version() -> str:
     try:
         return version("xuanka")

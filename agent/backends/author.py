@@ -139,11 +139,12 @@ class EndpointAuthor(AgentMiddleware[Any, RunContext]):
     # ---- the procedure, free of input and output
 
     def _procedure(self, request: Any, response: Any) -> _Procedure | None:
-        message = response.result[-1]
+        *steps, message = response.result
         draft = answer_in(message)
         if draft is None or draft.intent in _KEPT_AS_WRITTEN:
             return None
-        return self._write(request, message, draft)
+        seen = request.override(messages=[*request.messages, *steps])
+        return self._write(seen, message, draft)
 
     def _write(self, request: Any, message: AIMessage, draft: Answer) -> _Procedure:
         run = self._run(request)

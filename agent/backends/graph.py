@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolM
 
 from agent.backends.author import EndpointAuthor, RunContext
 from agent.backends.embedded import EmbeddedChatModel
+from agent.backends.in_place import ToolsInPlace
 from agent.backends.messages import request_in
 from agent.settings import Settings
 from agent.toolbox import build_toolbox
@@ -75,7 +76,11 @@ def build_graph(
     return create_agent(
         EmbeddedChatModel(own_machine=settings.own_machine),
         [tool.langchain for tool in build_toolbox(settings)],
-        middleware=[*authors, TidyConversation(history_tokens=settings.history_tokens)],
+        middleware=[
+            *authors,
+            ToolsInPlace(),
+            TidyConversation(history_tokens=settings.history_tokens),
+        ],
         context_schema=RunContext,
         checkpointer=checkpointer,
         name="xuanka",

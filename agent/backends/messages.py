@@ -57,6 +57,14 @@ def request_in(message: BaseMessage) -> Request | None:
     return None if kept is None else Request.model_validate(kept)
 
 
+def is_embedded_step(message: BaseMessage) -> bool:
+    """True for a tool call that the embedded backend made, and for its result."""
+    if isinstance(message, ToolMessage):
+        return message.tool_call_id.startswith(EMBEDDED_CALL)
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return bool(calls) and (calls[0]["id"] or "").startswith(EMBEDDED_CALL)
+
+
 def last_question_index(messages: Sequence[BaseMessage]) -> int:
     """Position of the message that opened the current turn."""
     return max(i for i, message in enumerate(messages) if _LANGUAGE in message.additional_kwargs)

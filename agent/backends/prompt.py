@@ -13,11 +13,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from agent.answer import Answer, Language
-from agent.backends.messages import (
-    EMBEDDED_CALL,
-    last_question_index,
-    results_in,
-)
+from agent.backends.messages import is_embedded_step, last_question_index, results_in
 from agent.settings import Settings
 from agent.toolbox.guidance import GuidanceReport
 
@@ -72,11 +68,10 @@ def complaint(found: Sequence[Any], language: Language) -> str:
 
 def _is_endpoint_step(message: BaseMessage) -> bool:
     """A tool call that the endpoint made, or its result."""
-    if isinstance(message, ToolMessage):
-        return not message.tool_call_id.startswith(EMBEDDED_CALL)
-    if isinstance(message, AIMessage) and message.tool_calls:
-        return not (message.tool_calls[0]["id"] or "").startswith(EMBEDDED_CALL)
-    return False
+    is_step = isinstance(message, ToolMessage) or (
+        isinstance(message, AIMessage) and bool(message.tool_calls)
+    )
+    return is_step and not is_embedded_step(message)
 
 
 def _tokens(message: BaseMessage) -> int:
