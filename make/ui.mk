@@ -1,5 +1,7 @@
-# The faces: browser tests and the load test.
+# The faces: browser tests, the load test, fuzzed requests.
 BROWSER := build/browser
+WORKERS ?= 2
+ANSWERS ?= 0
 .PHONY: test-browser load accuracy-page
 
 $(BROWSER)/.ready: $(VENV)/.dev
@@ -15,5 +17,5 @@ test-browser: setup-dev $(BROWSER)/.ready  ## the page in chromium: zh and en, l
 accuracy-page: setup  ## the accuracy tab's data from docs/accuracy.md (after make accuracy)
 	@$(BIN)/python -m ui.accuracy docs/accuracy.md
 
-load: setup  ## 64 conversations on loopback for a minute; writes build/load.json
-	@$(BIN)/python -m ui.loadtest
+load: setup  ## 64 conversations on loopback for a minute (WORKERS=2), or ANSWERS=20000 of them; writes build/load.json
+	@$(BIN)/python -m ui.loadtest --workers $(WORKERS) --answers $(ANSWERS)

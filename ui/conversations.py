@@ -145,10 +145,12 @@ class Conversations:
         """One answer."""
         from agent import Answered
 
+        answer: Answer | None = None
         for event in self.stream(question, thread=thread, language=language):
             if isinstance(event, Answered):
-                return event.answer
-        raise AssertionError("a stream always ends with an answer")
+                answer = event.answer
+        assert answer is not None, "a stream always ends with an answer"
+        return answer
 
     def stream(
         self, question: str, *, thread: str | None = None, language: Language | None = None
