@@ -101,6 +101,12 @@ class Slots(_Record):
     # how much work, how long
     epochs: float | None = None
     steps: int | None = None
+    steps_done: int | None = None
+    """Steps of `steps` that are behind."""
+    runs: int | None = None
+    """Trainings of one kind: a sweep's, one a seed or fold."""
+    copies: int | None = None
+    """Checkpoints that are kept."""
     samples: int | None = None
     tokens: int | None = None
     tokens_per_sample: int | None = None

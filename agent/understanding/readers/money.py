@@ -41,7 +41,7 @@ _CURRENCY_BEHIND = re.compile(
     r"\s?(?P<currency>usd|us\$|cny|rmb|dollars?|bucks|yuan|\$|¥|€|元|块|刀|美元|美金|人民币)"
 )
 _DISCOUNT = re.compile(
-    rf"(?P<tenths>{DIGITS}|[一二三四五六七八九])\s?折"
+    rf"(?P<tenths>{DIGITS}|[一二三四五六七八九])\s?折(?!交叉|cv|验证)"
     rf"|(?P<off>{DIGITS})\s?%\s?(?:off|cheaper|discount|less|lower|saving)"
 )
 _DOLLARS = {"usd", "us$", "$", "dollar", "dollars", "bucks", "刀", "美元", "美金"}

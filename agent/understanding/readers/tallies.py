@@ -24,7 +24,7 @@ _KINDS = {
     "seed": rf"{_N}\s?(?:个|组)?{_LIKE}(?:随机种子|种子|seeds?)(?![a-z])",
     "rate": rf"{_N}\s?(?:个|种|组)?{_LIKE}(?:学习率|learning rates?|lrs?(?![a-z]))",
     "rank": rf"{_N}\s?(?:(?:个|种){_LIKE}(?:rank|秩)|{_LIKE}(?:lora )?ranks(?![a-z]))",
-    "fold": rf"{_N}\s?-?(?:折交叉|folds?(?![a-z]))|(?:fold|交叉验证)[^\d]{{0,6}}(?P<m>\d{{1,2}})\s?折",
+    "fold": rf"{_N}\s?-?(?:折(?:交叉|cv|验证)|folds?(?![a-z]))",
 }
 _FACTORS = {kind: re.compile(pattern) for kind, pattern in _KINDS.items()}
 _MOST_RUNS = 10_000
@@ -87,7 +87,7 @@ def _read_runs(document: Document, board: Board) -> None:
     places: list[tuple[int, int]] = []
     for kind, pattern in _FACTORS.items():
         for found in islice(pattern.finditer(document.rest()), _MOST):
-            value = _value(found["n"] or found.groupdict().get("m"))
+            value = _value(found["n"])
             if value is not None and value > 1 and kind not in counts:
                 counts[kind] = value
                 places.append((found.start(), found.end()))
