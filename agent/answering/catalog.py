@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
-from agent.answering.estimates import joined
 from agent.answering.machines import (
     cheapest_by_card,
     family_line,
@@ -16,9 +15,11 @@ from agent.answering.machines import (
 from agent.answering.numbers import quoted
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.prices import asks_cheaper, currency_of, say_cheaper
+from agent.answering.run_words import joined
 from agent.request import Request
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstanceOut, InstancesReport
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.offers import InstanceOut
 
 _LISTED = 4
 

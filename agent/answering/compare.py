@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from agent.answer import Verdict
 from agent.answering import concept
-from agent.answering import estimates as told
 from agent.answering.concept import say_passages
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.machines import short_line
@@ -15,6 +14,7 @@ from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.race import race_calls, say_race
 from agent.answering.renting import default_region
+from agent.answering.run_words import card_name, joined, memory_arguments, outcome, run_text
 from agent.answering.sources import guidance_call, passages_in
 from agent.request import Request
 from agent.toolbox import ToolResult
@@ -38,7 +38,7 @@ def compose(request: Request, context: Context) -> Plan:
     calls = [Call("find_gpu", {"name": name}) for name, _ in cards]
     if has_model:
         calls += [
-            Call("estimate_memory", told.memory_arguments(
+            Call("estimate_memory", memory_arguments(
                 slots, gpu=name, gpu_count=count, gpu_mem_gb=None,
                 method=(slots.method or "lora") if slots.task == "train" else None))
             for name, count in cards
@@ -64,7 +64,7 @@ def compose(request: Request, context: Context) -> Plan:
     correct_sameness(draft, found)
     verdict = _tell(draft, found, [count for _, count in cards], results)
     if unknown:
-        draft.say("compare.unknown", names=told.joined(draft, unknown))
+        draft.say("compare.unknown", names=joined(draft, unknown))
     if not is_told:
         say_passages(draft, passages_in(results), most=1)
     if request.corrections and slots.need_gb is None and not has_model:
@@ -100,7 +100,7 @@ def correct_sameness(draft: Draft, cards: Sequence[GpuReport]) -> None:
     if not items:
         return
     fact = draft.phrase("compare.not_same", one=first.name, other=second.name,
-                        items=told.joined(draft, items))  # fmt: skip
+                        items=joined(draft, items))  # fmt: skip
     premise = draft.phrase("compare.same_premise", one=first.name, other=second.name)
     draft.correct(premise, fact, f"data:gpus.csv#{first.name}")
 
@@ -136,13 +136,11 @@ def _tell(
     fits = [r.report for r in results if isinstance(r.report, MemoryReport)]
     if fits:
         items = [
-            draft.phrase("compare.fit_row", gpu=told.card_name(draft, f), need=gib(f.process_bytes),
-                         usable=gib(f.usable_bytes or 0), outcome=told.outcome(draft, f))
+            draft.phrase("compare.fit_row", gpu=card_name(draft, f), need=gib(f.process_bytes),
+                         usable=gib(f.usable_bytes or 0), outcome=outcome(draft, f))
             for f in fits if f.verdict
         ]  # fmt: skip
-        draft.bullets(
-            items, title=draft.phrase("compare.fit_title", what=told.what(draft, fits[0]))
-        )
+        draft.bullets(items, title=draft.phrase("compare.fit_title", what=run_text(draft, fits[0])))
     _prices(draft, results)
     return verdict
 
@@ -159,8 +157,8 @@ def _lines(draft: Draft, cards: Sequence[GpuReport]) -> list[str]:
         lines.append(draft.phrase("compare.memory_wins", gpu=best.name, label=label,
                                   usable=gib(best.usable_bytes or 0)))  # fmt: skip
     if with_bf16 and without:
-        lines.append(draft.phrase("compare.bf16_wins", yes=told.joined(draft, with_bf16),
-                                  no=told.joined(draft, without)))  # fmt: skip
+        lines.append(draft.phrase("compare.bf16_wins", yes=joined(draft, with_bf16),
+                                  no=joined(draft, without)))  # fmt: skip
     rates = {c.name: sixteen_bit(c)[0] for c in cards}
     if len(set(rates.values())) > 1 and all(rates.values()):
         best = max(cards, key=lambda c: rates[c.name] or 0)
@@ -214,7 +212,7 @@ def _nvlink(draft: Draft, cards: Sequence[GpuReport], counts: Sequence[int]) -> 
         draft.figure("devices", count, "1", sources=("user:gpus",))
         draft.say("compare.separate", count=count, link="NVLink/PCIe" if card.nvlink else "PCIe")
     if items and (several or "nvlink" in draft.request.search_query.casefold()):
-        draft.say("compare.nvlink_line", items=told.joined(draft, items))
+        draft.say("compare.nvlink_line", items=joined(draft, items))
 
 
 def _need(draft: Draft, cards: Sequence[GpuReport]) -> Verdict:
@@ -230,9 +228,7 @@ def _need(draft: Draft, cards: Sequence[GpuReport]) -> Verdict:
         any_fits = any_fits or fits
         key = "compare.need_fits" if fits else "compare.need_short"
         items.append(draft.phrase(key, gpu=card.name, usable=gib(card.usable_bytes or 0)))
-    draft.say(
-        "compare.need", need=f"{need_gb:g} GB", items=told.joined(draft, items), importance=HEAD
-    )
+    draft.say("compare.need", need=f"{need_gb:g} GB", items=joined(draft, items), importance=HEAD)
     return "depends" if any_fits else "does_not_fit"
 
 

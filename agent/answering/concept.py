@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from agent.answering import cpu_or_gpu, estimates
+from agent.answering import cpu_or_gpu
+from agent.answering.assumed import say_assumptions
 from agent.answering.draft import BODY, HEAD, Draft
-from agent.answering.estimates import joined
 from agent.answering.host import compose_host
 from agent.answering.machines import cards_text
 from agent.answering.numbers import gib
+from agent.answering.parts import say_methods
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.run_words import joined, report_method, short_model
 from agent.answering.sources import guidance_call, passages_in, say_cited, say_erratum
 from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
@@ -114,12 +116,12 @@ def _say_difference(draft: Draft, reports: list[MemoryReport]) -> None:
     draft.figure("saved", saved, "B", formula="difference of the two needs")
     share = round(100 * saved / most.process_bytes)
     draft.figure("saved_percent", share, "%", formula="difference / larger need")
-    draft.say("concept.difference", model=estimates.short_model(most),
-              least=estimates.report_method(draft, least), need=gib(least.process_bytes),
-              most=estimates.report_method(draft, most), other=gib(most.process_bytes),
+    draft.say("concept.difference", model=short_model(most),
+              least=report_method(draft, least), need=gib(least.process_bytes),
+              most=report_method(draft, most), other=gib(most.process_bytes),
               saved=gib(saved), share=share, importance=HEAD)  # fmt: skip
-    estimates.say_methods(draft, reports)
-    estimates.say_assumptions(draft, least)
+    say_methods(draft, reports)
+    say_assumptions(draft, least)
 
 
 def _on_the_point(passages: list[PassageOut]) -> list[PassageOut]:

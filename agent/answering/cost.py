@@ -14,8 +14,9 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
 from agent.request import Money, Request
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstanceOut, InstancesReport
-from agent.toolbox.speed import TimeReport
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.offers import InstanceOut
+from agent.toolbox.timing import TimeReport
 from tools.units import format_significant
 
 HOURS_OF_MONTH = 720.0
@@ -30,9 +31,6 @@ def compose(request: Request, context: Context) -> Plan:
     if slots.step_s is not None:
         return (yield from _measured(draft))
     has_model = slots.model is not None or slots.params_b is not None
-    price = price_of(request)
-    if price is not None and price.per == "hour" and slots.hours and not has_model:
-        return _rented(draft, price, slots.hours)
     has_card = slots.gpu not in (None, "none") or slots.instance is not None
     has_work = slots.samples is not None or slots.tokens is not None
     if slots.billing == "spot" and has_card and slots.hours is not None:
@@ -42,7 +40,7 @@ def compose(request: Request, context: Context) -> Plan:
     if has_model:
         return (yield from rent.compose(request, context))
     if has_card or slots.budget is not None:
-        return (yield from _machine(draft))
+        return (yield from machine(draft))
     return (yield from concept.compose(request, context))
 
 
@@ -66,24 +64,9 @@ _PER_EPOCH = re.compile(
 )
 
 
-def _rented(draft: Draft, price: Money, hours: float) -> Answer:
-    """Money of hours at a price that was said; hours of one epoch count once for each."""
-    slots = draft.request.slots
-    epochs = slots.epochs or 1
-    runs = epochs if epochs > 1 and _PER_EPOCH.search(draft.request.search_query) else 1
-    machines = slots.instance_count or 1
-    total = hours * runs * machines
-    currency = currency_of(draft, price)
-    cost = price.amount * total
-    draft.figure("price", price.amount, f"{currency}/h", sources=("user:price",))
-    draft.figure("hours", total, "h", formula="hours * epochs * machines")
-    draft.figure("cost", round(cost, 4), currency, formula="price * hours")
-    per = "/小时" if draft.language == "zh" else "/h"
-    draft.say("cost.rented", cost=money(cost, currency, draft.language), hours=f"{total:g}",
-              price=money(price.amount, currency, draft.language, per=per),
-              importance=HEAD)  # fmt: skip
-    draft.say("cost.excludes", importance=DETAIL)
-    return draft.finish("not_applicable")
+def is_per_epoch(request: Request) -> bool:
+    """Whether the hours that were said are those of one epoch."""
+    return _PER_EPOCH.search(request.search_query) is not None
 
 
 def _measured(draft: Draft) -> Steps:
@@ -125,7 +108,7 @@ def _measured(draft: Draft) -> Steps:
     return draft.finish("not_applicable")
 
 
-def _machine(draft: Draft) -> Steps:
+def machine(draft: Draft) -> Steps:
     """What a card costs, and whether a budget pays for it."""
     slots = draft.request.slots
     if slots.instance is not None:

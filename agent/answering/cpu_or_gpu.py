@@ -6,13 +6,13 @@ import re
 from typing import Any
 
 from agent.answer import Verdict
-from agent.answering import estimates as told
 from agent.answering.catalog import entry_types
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.machines import instance_line, short_line
 from agent.answering.numbers import duration, gib, money, quoted
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider
+from agent.answering.run_words import joined
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
@@ -123,7 +123,7 @@ def _tell(draft: Draft, report: PlacementReport) -> Verdict:
         for m in report.managed[:2]
     ]
     if items:
-        draft.say("placement.managed_too", items=told.joined(draft, items), importance=DETAIL)
+        draft.say("placement.managed_too", items=joined(draft, items), importance=DETAIL)
     draft.assume(report.assumptions)
     return "fits" if report.kind == "cpu" else "depends"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from agent.answer import Verdict
-from agent.answering import estimates as told
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib, gib_range
 from agent.answering.plan import Call
+from agent.answering.run_words import memory_arguments, run_text
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
@@ -32,7 +32,7 @@ def say_doubtful(
     slots = draft.request.slots
     given = slots.gpu_mem_gb
     assert given is not None
-    arguments = told.memory_arguments(
+    arguments = memory_arguments(
         slots, task=report.task, gpu=None, instance=None, gpu_mem_gb=given, method=report.method
     )
     results = yield (Call("estimate_memory", arguments),)
@@ -60,7 +60,7 @@ def say_doubtful(
     family = (report.gpu or "").split(" SXM")[0].split(" PCIe")[0]
     verdict = _joined(set(outcomes.values()))
     draft.say(f"fit.doubtful_{verdict}", importance=HEAD, gpu=family, given=f"{given:g}",
-              what=told.what(draft, report), need=gib(report.process_bytes),
+              what=run_text(draft, report), need=gib(report.process_bytes),
               range=gib_range(report.low_bytes, report.high_bytes))  # fmt: skip
     draft.bullets(lines, title=draft.phrase("fit.doubtful_title"), importance=HEAD)
     return verdict

@@ -7,10 +7,12 @@ from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer, AssumptionOut, MemoryRange, Verdict
-from agent.answering import estimates as told
+from agent.answering.assumed import say_assumptions
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib, gib_range
+from agent.answering.parts import say_parts
 from agent.answering.plan import Call
+from agent.answering.run_words import memory_arguments, short_model
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -52,7 +54,7 @@ def compose_host(
     slots = draft.request.slots
     is_mac = (slots.gpu or "").casefold().startswith("apple")
     form = slots.quantization or slots.precision or "q4_k_m"
-    arguments = told.memory_arguments(
+    arguments = memory_arguments(
         slots, task="infer", quantization=form, precision=None, gpu=None, gpu_count=None,
         gpu_mem_gb=None, instance=None, framework=slots.framework or "llama.cpp",
         **({"params_b": example_b} if example_b else dict[str, Any]()),
@@ -92,7 +94,7 @@ def _tell(
     if usable is not None:
         draft.figure("usable_memory", usable, "B", formula=f"memory * {share}")
     values: dict[str, Any] = {
-        "model": told.short_model(report),
+        "model": short_model(report),
         "format": form,
         "need": gib(report.process_bytes),
         "range": gib_range(report.low_bytes, report.high_bytes),
@@ -110,8 +112,8 @@ def _tell(
     else:
         _say_speed(draft, report)
         draft.say("host.better")
-    told.say_parts(draft, report)
-    told.say_assumptions(draft, report)
+    say_parts(draft, report)
+    say_assumptions(draft, report)
     memory = MemoryRange(
         scope="unified" if is_mac else "host_ram",
         low_bytes=report.low_bytes,
@@ -145,6 +147,6 @@ def _say_speed(draft: Draft, report: MemoryReport) -> None:
     why = "a current server socket; desktop machines have about half"
     draft.assume([AssumptionOut(name="memory_bandwidth", value=_SERVER_BANDWIDTH_GBS, unit="GB/s",
                                 why=why)])  # fmt: skip
-    draft.say("host.slow_measured", model=told.short_model(report),
+    draft.say("host.slow_measured", model=short_model(report),
               low=format_significant(low, 2), high=format_significant(high, 2),
               bandwidth=f"{_SERVER_BANDWIDTH_GBS:g}")  # fmt: skip

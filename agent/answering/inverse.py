@@ -6,12 +6,23 @@ from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer, Verdict
-from agent.answering import estimates as told
+from agent.answering.assumed import say_assumptions
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
-from agent.answering.fit import Found, quoted_hint, settled
+from agent.answering.found import Found, quoted_hint, settled
 from agent.answering.numbers import gib, gib_range
+from agent.answering.parts import say_parts, say_reference
 from agent.answering.plan import Call
 from agent.answering.renting import cards_to_rent, say_fitting_cards
+from agent.answering.run_words import (
+    card_name,
+    format_name,
+    joined,
+    memory_arguments,
+    memory_range,
+    run_text,
+    short_model,
+)
+from agent.answering.verdicts import is_borderline
 from agent.request import Goal, Request, Slots
 from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
@@ -61,7 +72,7 @@ def compose_inverse(request: Request) -> Steps:
     others = _others(draft, goal)
     calls += [_call(draft, goal, **changes) for _, changes in others]
     if goal == "fewest_cards":
-        calls.append(Call("estimate_memory", told.memory_arguments(slots, gpu_count=1)))
+        calls.append(Call("estimate_memory", memory_arguments(slots, gpu_count=1)))
     results = yield tuple(calls)
     draft.use(*results)
     found = results[0].report
@@ -73,9 +84,9 @@ def compose_inverse(request: Request) -> Steps:
     is_nearly_one = goal == "fewest_cards" and _tell_nearly(draft, found, results[-1])
     is_rescued = _tell_others(draft, goal, others, results[1:], is_found=is_found)
     _tell_hints(draft, goal, found)
-    told.say_parts(draft, found.memory)
-    told.say_assumptions(draft, found.memory)
-    told.say_reference(draft, found.memory)
+    say_parts(draft, found.memory)
+    say_assumptions(draft, found.memory)
+    say_reference(draft, found.memory)
     yield from _rent(draft, found)
     verdict: Verdict = "fits" if is_found else "does_not_fit"
     is_one = goal == "fewest_cards" and found.value == 1
@@ -83,7 +94,7 @@ def compose_inverse(request: Request) -> Steps:
         verdict = "depends"
     if is_nearly_one:
         verdict = "tight"
-    memory = told.memory_range(found.memory)
+    memory = memory_range(found.memory)
     return draft.finish(verdict, memory=memory, slots=settled(Found(verdict, memory, found.memory)))
 
 
@@ -92,7 +103,7 @@ def _tell_nearly(draft: Draft, found: LimitReport, result: ToolResult) -> bool:
     one = result.report
     if (found.value or 0) < 2 or not isinstance(one, MemoryReport):
         return False
-    if not told.is_borderline(one) or one.headroom_bytes is None:
+    if not is_borderline(one) or one.headroom_bytes is None:
         return False
     draft.figure("short on one card", -one.headroom_bytes, "B", formula="need - usable")
     draft.say("inverse.nearly_one", need=gib(one.process_bytes), usable=gib(one.usable_bytes or 0),
@@ -107,7 +118,7 @@ def _call(draft: Draft, goal: Goal, **changes: Any) -> Call:
     if goal in _IN_PLACE and slots.task == "train" and (slots.gpu_count or 1) > 1:
         if method.endswith("full") and not is_split:
             changes = {"zero_stage": 3, **changes}
-    arguments = told.memory_arguments(slots, **changes)
+    arguments = memory_arguments(slots, **changes)
     arguments.pop("with_changes")
     return Call("find_limit", {**arguments, "goal": goal})
 
@@ -164,7 +175,7 @@ def _tell(draft: Draft, found: LimitReport, *, is_found: bool) -> None:
     card = f"{report.label_gb:g} GB" if is_class else name
     values = {
         "what": _what(draft, found),
-        "card": card if found.goal == "fewest_cards" else told.card_name(draft, report),
+        "card": card if found.goal == "fewest_cards" else card_name(draft, report),
         "need": gib(report.process_bytes),
         "range": gib_range(report.low_bytes, report.high_bytes),
         "usable": gib(report.usable_bytes or 0),
@@ -182,7 +193,7 @@ def _tell(draft: Draft, found: LimitReport, *, is_found: bool) -> None:
         key = "cautious_cards" if found.goal == "fewest_cards" else "cautious"
         draft.say(f"inverse.{key}", value=f"{found.cautious:,}", importance=HEAD)
     if len(found.cards) > 1:
-        draft.say("inverse.smallest_more", cards=told.joined(draft, found.cards[1:]))
+        draft.say("inverse.smallest_more", cards=joined(draft, found.cards[1:]))
 
 
 def _what(draft: Draft, found: LimitReport) -> str:
@@ -190,11 +201,11 @@ def _what(draft: Draft, found: LimitReport) -> str:
     report, slots = found.memory, draft.request.slots
     held = {a.name: a.value for a in report.assumptions}
     if report.task == "train":
-        base, length = told.what(draft, report), slots.seq_len or held.get("seq_len")
+        base, length = run_text(draft, report), slots.seq_len or held.get("seq_len")
     else:
         written = report.weight_format or slots.quantization or slots.precision
-        form = told.format_name(written) if written else written
-        base = draft.phrase("memory.infer_what_short", model=told.short_model(report), format=form)
+        form = format_name(written) if written else written
+        base = draft.phrase("memory.infer_what_short", model=short_model(report), format=form)
         length = slots.seq_len or held.get("context_len")
     if found.goal == "longest_context" or length is None:
         return base
@@ -272,9 +283,9 @@ def compose_counts(draft: Draft) -> Steps:
         draft.add(quoted_hint(draft, results[0]), importance=HEAD)
         return draft.finish("not_applicable")
     first = yield from say_counts(draft, reports)
-    told.say_assumptions(draft, first.memory)
-    told.say_reference(draft, first.memory)
-    return draft.finish("depends", memory=told.memory_range(first.memory))
+    say_assumptions(draft, first.memory)
+    say_reference(draft, first.memory)
+    return draft.finish("depends", memory=memory_range(first.memory))
 
 
 LARGEST_CARD_BYTES = bytes_from_gb(141)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Generator
 
 from agent.answer import Answer
-from agent.answering import estimates as told
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call
+from agent.answering.run_words import card_name, format_name, memory_arguments, outcome, short_model
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -37,14 +37,14 @@ def compose_largest(
     slots = draft.request.slots
     pairs = [(form, size) for form in _FORMATS for size in _SIZES]
     calls = [
-        Call("estimate_memory", told.memory_arguments(
+        Call("estimate_memory", memory_arguments(
             slots, task="infer", model=None, params_b=size, quantization=form, precision=None))
         for form, size in pairs
     ]  # fmt: skip
     has_model = slots.model is not None
     if has_model:
         calls += [
-            Call("estimate_memory", told.memory_arguments(
+            Call("estimate_memory", memory_arguments(
                 slots, task="infer", quantization=form, precision=None))
             for form in ("fp8", "int4")
         ]  # fmt: skip
@@ -57,12 +57,12 @@ def compose_largest(
             best[form] = (size, report)
     items = [
         draft.phrase("largest.row", format=form, size=f"{size:g}", need=gib(report.process_bytes),
-                     usable=gib(report.usable_bytes or 0), outcome=told.outcome(draft, report))
+                     usable=gib(report.usable_bytes or 0), outcome=outcome(draft, report))
         for form, (size, report) in best.items()
     ]  # fmt: skip
     if items:
         first = next(iter(best.values()))[1]
-        draft.bullets(items, title=draft.phrase("largest.title", card=told.card_name(draft, first)),
+        draft.bullets(items, title=draft.phrase("largest.title", card=card_name(draft, first)),
                       importance=HEAD)  # fmt: skip
     else:
         draft.say("largest.none", importance=HEAD)
@@ -71,10 +71,10 @@ def compose_largest(
         if isinstance(report, MemoryReport):
             draft.say(
                 "largest.named",
-                model=told.short_model(report),
-                format=told.format_name(report.weight_format or ""),
+                model=short_model(report),
+                format=format_name(report.weight_format or ""),
                 need=gib(report.process_bytes),
-                outcome=told.outcome(draft, report),
+                outcome=outcome(draft, report),
             )
     draft.say("largest.beyond")
     return draft.finish("depends")

@@ -6,7 +6,7 @@ from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
-from agent.toolbox.speed import LoadingOut
+from agent.toolbox.loading import LoadingOut
 from tools.units import format_significant
 
 _STEPS = ("workers", "storage", "pack", "decode", "check")

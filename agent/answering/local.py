@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from agent.answering import estimates as told
 from agent.answering import oom
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.host import compose_host
 from agent.answering.numbers import gib
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.run_words import joined
 from agent.answering.symptoms import free_bytes
 from agent.request import Request
 from agent.toolbox.local import FitOut, ProbeReport
@@ -52,7 +52,7 @@ def _tell(draft: Draft, report: ProbeReport) -> None:
                          total=gib(d.total_bytes or 0))
             for d in report.devices
         ]  # fmt: skip
-        draft.say("local.found", count=len(items), items=told.joined(draft, items), importance=HEAD)
+        draft.say("local.found", count=len(items), items=joined(draft, items), importance=HEAD)
     else:
         ram = gib(report.ram_total_bytes) if report.ram_total_bytes else "?"
         draft.figure("cores", report.logical_cores or 0, "1", sources=("probe:local",))
@@ -90,5 +90,5 @@ def _say_flash(draft: Draft, report: ProbeReport | None) -> None:
     for device in report.devices if report else ():
         key = "local.flash_yes" if device.flash_attention2_supported else "local.flash_no"
         items.append(draft.phrase(key, name=device.name))
-    told_items = told.joined(draft, items) if items else draft.phrase("local.flash_none")
+    told_items = joined(draft, items) if items else draft.phrase("local.flash_none")
     draft.say("local.flash", items=told_items)

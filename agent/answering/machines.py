@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agent.answer import CitationOut
 from agent.answering.draft import Draft
 from agent.answering.numbers import money
-from agent.toolbox.catalog import FamilyOut, InstanceOut, PriceOut
+from agent.toolbox.offers import FamilyOut, InstanceOut, PriceOut
 
 _PROVIDERS = {
     "alibaba": ("阿里云", "Alibaba Cloud"),

@@ -6,15 +6,16 @@ import re
 from typing import Any
 
 from agent.answer import AssumptionOut
-from agent.answering import estimates as told
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.run_words import method_name
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstanceOut, InstancesReport
-from agent.toolbox.speed import NetworkReport
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.network import NetworkReport
+from agent.toolbox.offers import InstanceOut
 from tools.units import format_significant
 
 _LINK_GBPS = 25.0
@@ -113,7 +114,7 @@ def _tell(draft: Draft, reports: list[NetworkReport]) -> None:
     draft.figure("link", first.gbps, "Gbit/s", sources=("user:link",))
     lines = []
     for report, (method, _) in zip(reports, _CASES, strict=False):
-        told_method = told.method_name(draft, slots.method or method)
+        told_method = method_name(draft, slots.method or method)
         for name, value in (
             ("efficiency", report.efficiency.value),
             ("waiting", report.waiting_share.value),

@@ -6,14 +6,14 @@ from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from agent.answer import AssumptionOut, Verdict
-from agent.answering import estimates as told
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call
+from agent.answering.run_words import format_name, short_model
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
-from agent.toolbox.speed import TimeReport
+from agent.toolbox.timing import TimeReport
 from tools.units import bytes_from_gb, format_significant
 
 _ENGINES = ("llama.cpp", "ollama")
@@ -115,7 +115,7 @@ def _say_split(draft: Draft, split: MemoryReport, layers: int, total: int) -> Ve
     draft.figure("layers", total, "1", formula="model registry")
     draft.figure("host_need", split.host_ram_bytes, "B", formula="layers left in host memory")
     values = {
-        "what": f"{told.short_model(split)} ({told.format_name(split.weight_format or '')})",
+        "what": f"{short_model(split)} ({format_name(split.weight_format or '')})",
         "layers": layers, "total": total,
         "need": gib(split.process_bytes), "usable": gib(split.usable_bytes or 0),
         "host": gib(split.host_ram_bytes),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from agent.answer import Answer, MemoryRange, Verdict
-from agent.answering import estimates as told
+from agent.answering.assumed import say_assumptions
 from agent.answering.draft import BODY, HEAD, Draft
-from agent.answering.fit import Found, method_is_open, serving, settled, training
+from agent.answering.found import Found, settled
 from agent.answering.numbers import gib
+from agent.answering.parts import say_parts, say_why
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.run_words import memory_arguments, memory_range, outcome, run_text
+from agent.answering.serving import serving
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.answering.symptoms import (
     free_bytes,
@@ -18,6 +21,7 @@ from agent.answering.symptoms import (
     say_cuda_error,
     symptoms_of,
 )
+from agent.answering.training import method_is_open, training
 from agent.request import Pasted, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -122,7 +126,7 @@ def _no_model(draft: Draft) -> Steps:
 def _host(draft: Draft) -> Steps:
     """Offloaded training whose host memory ran out."""
     slots = draft.request.slots
-    arguments = told.memory_arguments(
+    arguments = memory_arguments(
         slots, task="train", method=slots.method or "full", offload=True,
         zero_stage=slots.zero_stage or 3,
     )  # fmt: skip
@@ -142,7 +146,7 @@ def _host(draft: Draft) -> Steps:
     if ram:
         draft.figure("host_ram_given", ram, "GB", sources=("user:host_ram_gb",))
     need = f"{low / 1e9:,.0f}–{high / 1e9:,.0f} GB"
-    draft.say("symptoms.host_killed", what=told.what(draft, report), need=need, have=have,
+    draft.say("symptoms.host_killed", what=run_text(draft, report), need=need, have=have,
               importance=HEAD)  # fmt: skip
     per_param = report.host_ram_bytes / report.params
     draft.figure("host_bytes_per_parameter", round(per_param, 1), "B", formula="host RAM / params")
@@ -150,7 +154,7 @@ def _host(draft: Draft) -> Steps:
               params=f"{report.params / 1e9:.3g}B",
               product=f"{report.host_ram_bytes / 1e9:,.0f} GB")  # fmt: skip
     draft.say("symptoms.host_fix")
-    told.say_assumptions(draft, report)
+    say_assumptions(draft, report)
     was_killed = pasted(draft.request, "host_kill") is not None
     verdict = _host_verdict(low, high, usable)
     if was_killed and verdict == "tight":
@@ -177,7 +181,7 @@ def occupied(draft: Draft) -> Steps:
     assert state is not None
     used, total, free = state
     method = (slots.method or "lora") if slots.task == "train" else None
-    results = yield (Call("estimate_memory", told.memory_arguments(slots, method=method)),)
+    results = yield (Call("estimate_memory", memory_arguments(slots, method=method)),)
     draft.use(*results)
     report = results[0].report
     if not isinstance(report, MemoryReport):
@@ -191,22 +195,22 @@ def occupied(draft: Draft) -> Steps:
     if not is_freed:
         key = "symptoms.occupied" if verdict == "does_not_fit" else "symptoms.occupied_fits"
         draft.say(key, importance=HEAD, total=f"{total // MIB}", used=f"{used // MIB}",
-                  free=f"{free // MIB}", free_gib=gib(free), what=told.what(draft, report),
+                  free=f"{free // MIB}", free_gib=gib(free), what=run_text(draft, report),
                   need=gib(report.process_bytes))  # fmt: skip
     if report.verdict is not None and report.usable_bytes is not None:
         draft.figure("usable", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",))
         draft.say(
             "symptoms.empty_card",
-            what=told.what(draft, report),
+            what=run_text(draft, report),
             need=gib(report.process_bytes),
             usable=gib(report.usable_bytes),
-            outcome=told.outcome(draft, report),
+            outcome=outcome(draft, report),
             importance=HEAD if is_freed else BODY,
         )
     if is_freed and report.verdict is not None:
         verdict = report.verdict
-    told.say_why(draft, report)
-    told.say_parts(draft, report)
-    told.say_assumptions(draft, report)
-    return draft.finish(verdict, memory=told.memory_range(report),
+    say_why(draft, report)
+    say_parts(draft, report)
+    say_assumptions(draft, report)
+    return draft.finish(verdict, memory=memory_range(report),
                         slots=settled(Found(verdict, None, report)))  # fmt: skip

@@ -6,20 +6,31 @@ from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer, AssumptionOut, Verdict
-from agent.answering import estimates as told
+from agent.answering.assumed import say_assumptions
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
-from agent.answering.fit import Found, serving, settled, training
+from agent.answering.found import Found, settled
 from agent.answering.host import compose_host, is_host_question
 from agent.answering.numbers import count as told_count
 from agent.answering.numbers import gib
+from agent.answering.parts import say_parts
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.run_words import (
+    concurrency_cap,
+    joined,
+    memory_arguments,
+    memory_range,
+    outcome,
+    short_model,
+)
+from agent.answering.serving import serving
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.answering.symptoms import record_symptom_figures, symptoms_of
+from agent.answering.training import training
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
-from agent.toolbox.speed import TimeReport
+from agent.toolbox.timing import TimeReport
 from tools.units import format_significant
 
 _LONG_SEQUENCE = 16_384
@@ -117,7 +128,7 @@ def _layout(draft: Draft) -> Steps:
         "count": max(cards, asked),
     }
     draft.figure("attention_heads", heads, "1", sources=(model.source,))
-    draft.say("plans.tp_invalid", asked=asked, valid=told.joined(draft, map(str, sizes)),
+    draft.say("plans.tp_invalid", asked=asked, valid=joined(draft, map(str, sizes)),
               importance=HEAD, **values)  # fmt: skip
     found = _tell_trials(draft, trials, reports, best)
     larger = next((n for n in valid_sizes(heads, kv, most=2 * cards) if n > cards), None)
@@ -127,10 +138,8 @@ def _layout(draft: Draft) -> Steps:
         draft.say("plans.rest", next=larger, more=larger - cards)
     if found is None:
         return draft.finish("depends")
-    told.say_assumptions(draft, found)
-    answer = draft.finish(
-        "depends", memory=told.memory_range(found), slots=settled_as(draft, found)
-    )
+    say_assumptions(draft, found)
+    answer = draft.finish("depends", memory=memory_range(found), slots=settled_as(draft, found))
     return answer.model_copy(update={"request": {**answer.request, "gpu_count": found.gpu_count}})
 
 
@@ -142,7 +151,7 @@ def settled_as(draft: Draft, report: MemoryReport) -> dict[str, Any]:
 def _estimate(draft: Draft, form: str | None, size: int, **more: Any) -> Call:
     slots = draft.request.slots
     changed: dict[str, Any] = {"quantization": form, "precision": None} if form else {}
-    return Call("estimate_memory", told.memory_arguments(
+    return Call("estimate_memory", memory_arguments(
         slots, task="infer", tp=size, gpu_count=size, **changed, **more))  # fmt: skip
 
 
@@ -167,7 +176,7 @@ def _tell_trials(
         values: dict[str, Any] = {
             "tp": size,
             "need": gib(report.process_bytes),
-            "outcome": told.outcome(draft, report),
+            "outcome": outcome(draft, report),
         }
         if form is None:
             draft.say("plans.layout", usable=gib(report.usable_bytes), **values)
@@ -183,7 +192,7 @@ def _cluster(draft: Draft, cards: int, heads: int, kv: int) -> Steps:
     per_node = max(cards // nodes, 1)
     tp = max(valid_sizes(heads, kv, most=per_node))
     results = yield (
-        Call("estimate_memory", told.memory_arguments(
+        Call("estimate_memory", memory_arguments(
             slots, task="infer", gpu_count=tp * nodes, tp=tp, pp=nodes)),
     )  # fmt: skip
     draft.use(*results)
@@ -205,13 +214,13 @@ def _cluster(draft: Draft, cards: int, heads: int, kv: int) -> Steps:
         nodes=nodes,
         need=gib(report.process_bytes),
         usable=gib(report.usable_bytes),
-        outcome=told.outcome(draft, report),
+        outcome=outcome(draft, report),
         count=cards,
     )
-    told.say_parts(draft, report)
-    told.say_assumptions(draft, report)
+    say_parts(draft, report)
+    say_assumptions(draft, report)
     verdict: Verdict = "depends" if report.verdict != "does_not_fit" else "does_not_fit"
-    return draft.finish(verdict, memory=told.memory_range(report), slots=settled_as(draft, report))
+    return draft.finish(verdict, memory=memory_range(report), slots=settled_as(draft, report))
 
 
 # ---- serving
@@ -234,10 +243,10 @@ def _serving_plan(
         draft.figure("attention_heads", model.attention_heads or 0, "1", sources=(model.source,))
         draft.say(
             "plans.tp_valid",
-            model=told.short_model(report),
+            model=short_model(report),
             heads=model.attention_heads,
             kv=model.kv_heads,
-            valid=told.joined(draft, map(str, sizes)),
+            valid=joined(draft, map(str, sizes)),
             importance=DETAIL,
         )
     fits_none = _say_cache(draft, report)
@@ -262,7 +271,7 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     if slots.gpu_memory_utilization is None:
         draft.assume([AssumptionOut(name="gpu_memory_utilization", value=util, unit="1",
                                     why="vLLM's default")])  # fmt: skip
-    cap = told.concurrency_cap(draft.request)
+    cap = concurrency_cap(draft.request)
     held = {a.name: a.value for a in report.assumptions}
     batch = 1 if cap else int(slots.concurrency or slots.batch or held.get("batch") or 1)
     context = int(slots.seq_len or held.get("context_len") or 0)

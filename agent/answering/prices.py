@@ -13,7 +13,8 @@ from agent.answering.numbers import money
 from agent.answering.plan import Call
 from agent.request import Request
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstanceOut, InstancesReport
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.offers import InstanceOut
 
 _CHEAPEST = re.compile(
     r"cheap|lowest price|least expensive|best price|which cloud|which provider|where (?:can|to)"

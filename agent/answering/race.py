@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from agent.answering.draft import HEAD, Draft
-from agent.answering.estimates import joined
 from agent.answering.machines import short_line
 from agent.answering.numbers import money
 from agent.answering.plan import Call
+from agent.answering.run_words import joined
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstanceOut, InstancesReport
-from agent.toolbox.speed import Range, TimeReport
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.offers import InstanceOut
+from agent.toolbox.ranges import Range
+from agent.toolbox.timing import TimeReport
 from tools.units import format_significant
 
 _TOKENS = 1_000_000

@@ -8,21 +8,23 @@ from typing import Any
 
 from agent.answer import Answer
 from agent.answering import concept
-from agent.answering import estimates as told
+from agent.answering.assumed import say_assumptions
 from agent.answering.catalog import entry_types
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
-from agent.answering.fit import failed
+from agent.answering.found import failed
 from agent.answering.host import compose_host, is_host_question
 from agent.answering.machines import cards_text, instance_line, price_text, provider_name
 from agent.answering.numbers import duration, gib, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
+from agent.answering.run_words import joined, memory_arguments, memory_range, method_name, run_text
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.answering.standing import say_standing, standing_offer
 from agent.request import Request
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstanceOut, InstancesReport
+from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
+from agent.toolbox.offers import InstanceOut
 from agent.toolbox.rent import MissOut, NearMissOut, RecommendedOut, RecommendReport
 from tools.units import format_significant
 
@@ -45,7 +47,7 @@ def compose(request: Request, context: Context) -> Plan:
         return (yield from compose_host(draft))
     method = _method(request)
     calls = [
-        Call("estimate_memory", told.memory_arguments(slots, method=method)),
+        Call("estimate_memory", memory_arguments(slots, method=method)),
         _search(draft, method),
     ]
     if method == "lora":
@@ -63,10 +65,8 @@ def compose(request: Request, context: Context) -> Plan:
     standing = yield from standing_offer(draft, need, search)
     _tell(draft, need, results, standing)
     yield from _over_several(draft, need, results)
-    told.say_assumptions(draft, need)
-    return draft.finish(
-        _verdict(request, need), memory=told.memory_range(need), slots=_settled(need)
-    )
+    say_assumptions(draft, need)
+    return draft.finish(_verdict(request, need), memory=memory_range(need), slots=_settled(need))
 
 
 def _over_several(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> Steps:
@@ -98,7 +98,7 @@ def _method(request: Request) -> str | None:
 def _free(draft: Draft, method: str | None) -> dict[str, Any]:
     """The run without a machine."""
     nothing: dict[str, Any] = dict.fromkeys(_NOT_FOR_THE_SEARCH)
-    return told.memory_arguments(draft.request.slots, method=method, **nothing)
+    return memory_arguments(draft.request.slots, method=method, **nothing)
 
 
 def _search(draft: Draft, method: str | None) -> Call:
@@ -164,10 +164,10 @@ def _tell(
     standing: InstanceOut | None,
 ) -> None:
     found = [r.report for r in results if isinstance(r.report, RecommendReport)]
-    what = told.what(draft, need)
+    what = run_text(draft, need)
     if _prefers_second(draft.request, found):
         found = [found[1]]
-        what = told.what(draft, need.model_copy(update={"method": "qlora"}))
+        what = run_text(draft, need.model_copy(update={"method": "qlora"}))
     if standing is not None:
         say_standing(draft, need, standing, what=what)
         _tell_roomier(draft, found)
@@ -222,7 +222,7 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
             draft.phrase("rent.job", hours=duration(best.hours, draft.language), cost=cost)
         )
     _say_budget(draft, best)
-    draft.add(told.joined(draft, costs) + draft.phrase("catalog.stop"))
+    draft.add(joined(draft, costs) + draft.phrase("catalog.stop"))
     draft.bullets([offer_line(draft, o) + _paid_hours(draft, o) for o in found.offers[1:3]],
                   title=draft.phrase("rent.others"), importance=BODY)  # fmt: skip
     draft.offer(o.instance.as_offer() for o in found.offers[:3])
@@ -348,7 +348,7 @@ def _without_model(draft: Draft) -> Generator[tuple[Call, ...], tuple[ToolResult
     for (size, method), result in zip(pairs, results, strict=False):
         if isinstance(result.report, MemoryReport):
             need = gib(result.report.process_bytes)
-            name = told.method_name(draft, method)
+            name = method_name(draft, method)
             lines.append(draft.phrase("rent.row", size=f"{size:g}", method=name, need=need))
     draft.bullets(lines)
     yield from entry_types(draft, default_provider(draft))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from agent.answering.draft import BODY, DETAIL, Draft
-from agent.answering.estimates import joined
 from agent.answering.machines import cheapest_by_card, short_line
 from agent.answering.plan import Call
+from agent.answering.run_words import joined
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstanceOut, InstancesReport
+from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
+from agent.toolbox.offers import InstanceOut
 from tools.units import gb_from_bytes
 
 _SHOWN = 3

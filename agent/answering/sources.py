@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agent.answering.draft import DETAIL, EXTRA, Draft
-from agent.answering.estimates import joined
 from agent.answering.phrases import full_width
 from agent.answering.plan import Call
+from agent.answering.run_words import joined
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.guidance import ErratumOut, GuidanceReport, PassageOut

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 
 from agent.answer import AssumptionOut, CitationOut
-from agent.answering import estimates as told
 from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
 from agent.answering.machines import provider_name
 from agent.answering.numbers import duration, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
+from agent.answering.run_words import joined
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
-from agent.toolbox.catalog import InstanceOut, InstancesReport
-from agent.toolbox.speed import ChosenInterval, SpotReport
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.offers import InstanceOut
+from agent.toolbox.spot import ChosenInterval, SpotReport
 
 _MTBF_HOURS = 6.0
 _ABOUT_SAVING = re.compile(
@@ -185,7 +186,7 @@ def _say_prices(draft: Draft, plan: SpotReport, *, importance: int) -> None:
         for seen in plan.seen
     ]
     if items:
-        draft.say("spot.seen", items=told.joined(draft, items))
+        draft.say("spot.seen", items=joined(draft, items))
     draft.say("spot.mind", importance=EXTRA)
 
 

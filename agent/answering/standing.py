@@ -10,8 +10,9 @@ from agent.answering.numbers import gib
 from agent.answering.plan import Call
 from agent.answering.renting import default_provider, default_region
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstanceOut, InstancesReport
+from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
+from agent.toolbox.offers import InstanceOut
 from agent.toolbox.rent import RecommendReport
 
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], InstanceOut | None]

@@ -7,19 +7,20 @@ from typing import Any
 
 from agent.answer import Answer, AssumptionOut
 from agent.answering import concept, cost
-from agent.answering import estimates as told
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
-from agent.answering.fit import quoted_hint
+from agent.answering.found import quoted_hint
 from agent.answering.machines import provider_name, short_line
 from agent.answering.numbers import count, duration, money
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
+from agent.answering.run_words import joined
 from agent.request import Request
 from agent.toolbox import ToolResult
-from agent.toolbox.catalog import InstanceOut, InstancesReport
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.offers import InstanceOut
 from agent.toolbox.registries import ModelReport
-from agent.toolbox.speed import TimeReport
+from agent.toolbox.timing import TimeReport
 from tools.units import format_significant
 
 _NODE = 8
@@ -151,7 +152,7 @@ def _tell(draft: Draft, report: TimeReport, each: int) -> None:
         if a.name in sentences("assumptions")
     ]
     if items:
-        draft.say("times.assumed", items=told.joined(draft, items), importance=DETAIL)
+        draft.say("times.assumed", items=joined(draft, items), importance=DETAIL)
 
 
 def _cost(

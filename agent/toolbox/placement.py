@@ -11,7 +11,7 @@ from pydantic import Field
 from agent.answer import AssumptionOut, FigureOut
 from agent.settings import Settings
 from agent.toolbox.base import Arguments, Report, Row, Tool, description_of, figure_out
-from agent.toolbox.catalog import InstanceOut, instance_out
+from agent.toolbox.offers import InstanceOut, instance_out
 from tools.errors import UserInputError
 from tools.units import MB, bytes_from_gb
 

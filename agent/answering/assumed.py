@@ -1,0 +1,31 @@
+"""What was assumed, in one line."""
+
+from __future__ import annotations
+
+from agent.answer import AssumptionOut
+from agent.answering.draft import DETAIL, Draft
+from agent.answering.phrases import sentences
+from agent.answering.run_words import format_name
+from agent.toolbox.memory import MemoryReport
+
+
+def say_assumptions(draft: Draft, *reports: MemoryReport) -> None:
+    """What was assumed, in one line."""
+    for report in reports:
+        draft.assume(report.assumptions)
+    told = [
+        draft.phrase(f"assumptions.{a.name}", value=_assumed_value(a))
+        for a in draft.assumptions
+        if a.name in sentences("assumptions")
+    ]
+    if told:
+        separator = ", " if draft.language == "en" else "、"
+        draft.say("memory.assumed", items=separator.join(told), importance=DETAIL)
+
+
+def _assumed_value(assumption: AssumptionOut) -> str:
+    if isinstance(assumption.value, bool):
+        return str(assumption.value).lower()
+    if assumption.name == "weight_format":
+        return format_name(str(assumption.value))
+    return str(assumption.value)

@@ -1,0 +1,126 @@
+"""Where the memory of a run goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agent.answering.draft import DETAIL, EXTRA, Draft
+from agent.answering.numbers import gib, gib_range
+from agent.answering.run_words import card_name, is_language, outcome, report_method
+from agent.toolbox.memory import MemoryReport
+from tools.units import MIB, format_significant
+
+PARTS = {
+    "weights": ("weights", "adapters", "master_weights", "quantization_constants"),
+    "gradients": ("gradients",),
+    "optimizer": ("optimizer_states",),
+    "kv": ("kv_cache",),
+    "activations": ("activations", "logits", "inputs", "loss"),
+    "overhead": ("allocator_slack", "cuda_context", "communication", "cublas_workspace"),
+}
+
+
+def say_images(draft: Draft, report: MemoryReport) -> None:
+    """Tokens that the images of a vision-language model take in its sequence."""
+    held = {a.name: a.value for a in report.assumptions}
+    tokens, side = held.get("image_tokens"), draft.request.slots.img_size
+    if not tokens or side is None:
+        return
+    draft.figure("image_tokens", int(tokens), "token", formula="pixels / pixels per token")
+    draft.say("memory.images", side=side, tokens=f"{int(tokens):,}",
+              images=held.get("images", 1))  # fmt: skip
+
+
+def say_why(draft: Draft, report: MemoryReport) -> None:
+    """One sentence on where the memory goes."""
+    if report.task == "infer":
+        if report.kv_cache_bytes == 0:
+            return
+        draft.say(
+            "memory.why_infer", weights=gib(report.weights_bytes), kv=gib(report.kv_cache_bytes)
+        )
+    elif report.method == "full":
+        held = report.part("weights", "master_weights", "gradients", "optimizer_states")
+        per_param = held * max(report.gpu_count, 1) / report.params
+        if report.gpu_count == 1:
+            draft.figure("bytes_per_parameter", round(per_param, 1), "B",
+                         formula="(weights + gradients + optimizer_states) / params")  # fmt: skip
+            key = "memory.why_full" if is_language(report) else "memory.why_full_small"
+            work = report.part("activations", "logits", "inputs", "loss")
+            draft.say(key, bytes=format_significant(per_param, 2), activations=gib(work))
+    elif report.method in ("lora", "qlora"):
+        draft.say(f"memory.why_{report.method}", weights=gib(report.part("weights")))
+    if report.params_active is not None:
+        draft.figure("params", report.params, "param", formula="model registry")
+        draft.figure("params_active", report.params_active, "param", formula="model registry")
+        draft.say(
+            "memory.why_moe",
+            active=_params(report.params_active),
+            total=_params(report.params),
+        )
+
+
+def _params(params: int) -> str:
+    return f"{params / 1e9:.3g}B"
+
+
+def say_parts(draft: Draft, report: MemoryReport, *, importance: int = DETAIL) -> None:
+    """The parts as a small table."""
+    rows, known = [], 0
+    for label, names in PARTS.items():
+        size = report.part(*names)
+        known += size
+        if size >= 20 * MIB:
+            draft.figure(f"part: {label}", size, "B", formula=" + ".join(names))
+            rows.append((draft.phrase(f"memory.part_{label}"), gib(size)))
+    rest = sum(part.bytes for part in report.parts) - known
+    if rest >= 20 * MIB:
+        draft.figure("part: other", rest, "B", formula="total - parts named")
+        rows.append((draft.phrase("memory.part_other"), gib(rest)))
+    header = (draft.phrase("memory.head_part"), draft.phrase("memory.head_size"))
+    draft.table(header, rows, importance=importance)
+
+
+def say_methods(draft: Draft, reports: Sequence[MemoryReport]) -> None:
+    """Full, LoRA and QLoRA side by side."""
+    first = reports[0]
+    held = {a.name: a.value for a in first.assumptions}
+    slots = draft.request.slots
+    values: dict[str, Any] = {
+        "batch": slots.batch or held.get("micro_batch_size"),
+        "seq": slots.seq_len or held.get("seq_len"),
+    }
+    if first.gpu is not None:
+        draft.say("memory.methods_title", card=card_name(draft, first), **values)
+    else:
+        draft.say("memory.methods_title_no_card", **values)
+    header = ["memory.head_method", "memory.head_need", "memory.head_range"]
+    rows = []
+    for report in reports:
+        row = [
+            report_method(draft, report),
+            gib(report.process_bytes),
+            gib_range(report.low_bytes, report.high_bytes),
+        ]
+        if report.verdict is not None:
+            row.append(outcome(draft, report))
+        rows.append(row)
+    if first.verdict is not None:
+        header.append("memory.head_outcome")
+    draft.table([draft.phrase(key) for key in header], rows)
+
+
+def say_reference(draft: Draft, report: MemoryReport) -> None:
+    """Says that a nominal size stands for a named architecture."""
+    size = draft.request.slots.params_b
+    if report.is_reference and size is not None:
+        draft.say("memory.reference", size=f"{size:g}", name=report.model, importance=EXTRA)
+
+
+def say_total(draft: Draft, report: MemoryReport) -> None:
+    """The sum over the cards, where there are several."""
+    if report.gpu_count > 1:
+        total = report.process_bytes * report.gpu_count
+        draft.figure("total_over_cards", total, "B", formula="need per card * cards")
+        draft.say("memory.total_line", count=report.gpu_count, total=gib(total))

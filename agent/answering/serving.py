@@ -1,0 +1,204 @@
+"""Memory of serving, with other weight formats beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from agent.answer import AssumptionOut
+from agent.answering.after_fit import rent_after
+from agent.answering.assumed import say_assumptions
+from agent.answering.card_facts import say_card
+from agent.answering.changes import say_changes
+from agent.answering.doubtful import is_doubtful, say_doubtful
+from agent.answering.draft import Draft
+from agent.answering.found import Found, Steps, failed
+from agent.answering.native_formats import say_native_format
+from agent.answering.numbers import gib
+from agent.answering.offload import can_offload, compose_offload
+from agent.answering.parts import (
+    say_images,
+    say_parts,
+    say_reference,
+    say_total,
+    say_why,
+)
+from agent.answering.plan import Call
+from agent.answering.renting import say_fitting_cards
+from agent.answering.run_words import (
+    concurrency_cap,
+    format_name,
+    joined,
+    memory_arguments,
+    memory_range,
+    outcome,
+)
+from agent.answering.verdicts import say_verdict, verdict_of
+from agent.toolbox import ToolResult
+from agent.toolbox.memory import MemoryReport
+from agent.toolbox.registries import GpuReport
+
+SERVED = ("bf16", "int8", "int4")
+
+
+_ENGINE_SHARE = 0.9
+"""gpu_memory_utilization where none was said."""
+
+
+_SHORT_CONTEXT = 1024
+
+
+def serving(draft: Draft) -> Steps:
+    """Memory of serving, with other weight formats beside it."""
+    slots = draft.request.slots
+    said = slots.quantization or slots.precision
+    formats: list[str | None] = [said]
+    formats += [f for f in SERVED if f != said]
+    calls = [
+        Call(
+            "estimate_memory",
+            memory_arguments(
+                slots, task="infer", with_changes=number == 0, **_format(form), **_at_once(draft)
+            ),
+        )
+        for number, form in enumerate(formats)
+    ]
+    if slots.gpu is not None and slots.gpu != "none":
+        calls.append(Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))
+    results = yield tuple(calls)
+    draft.use(*results)
+    chosen = results[0].report
+    if not isinstance(chosen, MemoryReport):
+        return failed(draft, results[0])
+    others = _worth_telling(
+        chosen, [r.report for r in results[1:] if isinstance(r.report, MemoryReport)]
+    )
+    card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
+    if chosen.verdict == "does_not_fit" and slots.seq_len is None:
+        chosen = yield from _short_context(draft, chosen, formats[0])
+    split = None
+    if can_offload(draft, chosen):
+        arguments = memory_arguments(slots, task="infer", gpu_layers=None, **_format(said))
+        split = yield from compose_offload(draft, chosen, arguments)
+    if split is not None:
+        verdict, chosen, others = split.verdict, split.report, []
+    elif is_doubtful(draft, chosen):
+        verdict = yield from say_doubtful(draft, chosen, card)
+    else:
+        verdict = verdict_of(chosen)
+        say_verdict(draft, chosen)
+    if split is None and _differs(card, chosen, slots.gpu_mem_gb):
+        verdict = "depends"
+    if card is not None and card.fp8_supported is False and slots.quantization == "fp8":
+        verdict = "depends" if verdict != "does_not_fit" else verdict
+    _say_serving_details(draft, chosen, others, card)
+    if split is not None:
+        yield from say_fitting_cards(draft, split.whole)
+    else:
+        yield from rent_after(draft, chosen, verdict)
+    draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
+    return Found(verdict, memory_range(chosen), chosen)
+
+
+def _worth_telling(chosen: MemoryReport, others: list[MemoryReport]) -> list[MemoryReport]:
+    """Formats that are another size; none between 16 bit and weights published in 4 bit."""
+    apart = [o for o in others if abs(o.weights_bytes / max(chosen.weights_bytes, 1) - 1) > _SAME]
+    is_narrow = chosen.weight_format in _PUBLISHED_IN_FOUR
+    return [o for o in apart if not is_narrow or o.weight_format == "bf16"]
+
+
+_SAME = 0.1
+"""Two formats whose weights differ by less are one size."""
+
+
+_PUBLISHED_IN_FOUR = ("mxfp4", "int4-experts", "fp4-experts")
+
+
+def _short_context(
+    draft: Draft, chosen: MemoryReport, form: str | None
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], MemoryReport]:
+    """The same with a short context, where no length was said: it may fit like that."""
+    slots = draft.request.slots
+    call = Call(
+        "estimate_memory",
+        memory_arguments(
+            slots, task="infer", seq_len=_SHORT_CONTEXT, **_format(form), **_at_once(draft)
+        ),
+    )
+    results = yield (call,)
+    draft.use(*results)
+    short = results[0].report
+    if not isinstance(short, MemoryReport) or short.verdict in (None, "does_not_fit"):
+        return chosen
+    why = "no context length was said; a longer one does not fit"
+    draft.assume([AssumptionOut(name="context_len", value=_SHORT_CONTEXT, unit="token", why=why)])
+    draft.say("fit.short_only", context=_SHORT_CONTEXT, need=gib(chosen.process_bytes))
+    return short.model_copy(update={"verdict": "tight"})
+
+
+def _at_once(draft: Draft) -> dict[str, Any]:
+    """One request at a time where only the server's cap was said."""
+    return {} if concurrency_cap(draft.request) is None else {"concurrency": 1}
+
+
+def _format(form: str | None) -> dict[str, Any]:
+    """Arguments that set the weight format; None leaves it to the engine."""
+    return {"quantization": form, "precision": None} if form else {}
+
+
+def _differs(card: GpuReport | None, report: MemoryReport, size_gb: float | None) -> bool:
+    """True when the card comes in sizes of which some hold the run and some do not."""
+    if card is None or size_gb is not None or not card.variants:
+        return False
+    sizes = [v.usable_bytes for v in card.variants] + [report.usable_bytes or 0]
+    return len({size >= report.process_bytes for size in sizes}) > 1
+
+
+def say_variants(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None:
+    """Other memory sizes of a card whose size was not said."""
+    if card is None or not card.variants or draft.request.slots.gpu_mem_gb is not None:
+        return
+    items = [
+        draft.phrase("plans.variant", gpu=v.name, usable=gib(v.usable_bytes),
+                     outcome=draft.phrase("plans.holds" if v.usable_bytes >= report.process_bytes
+                                          else "plans.short"))
+        for v in card.variants if v.usable_bytes != report.usable_bytes
+    ]  # fmt: skip
+    if items:
+        draft.say("plans.variants", gpu=card.name, items=joined(draft, items))
+
+
+def _say_serving_details(
+    draft: Draft, chosen: MemoryReport, others: list[MemoryReport], card: GpuReport | None
+) -> None:
+    slots = draft.request.slots
+    say_card(draft, chosen, card)
+    say_variants(draft, chosen, card)
+    wide = next((o for o in others if o.weight_format == "bf16"), None)
+    say_images(draft, chosen)
+    is_native = say_native_format(draft, chosen, wide, card)
+    say_why(draft, chosen)
+    if chosen.gpu_count > 1:
+        draft.say(
+            "memory.tensor_parallel", count=chosen.gpu_count, weights=gib(chosen.weights_bytes)
+        )
+        say_total(draft, chosen)
+    if chosen.verdict != "fits":
+        say_changes(draft, chosen)
+    items = [
+        draft.phrase(
+            "memory.alternative" if other.verdict else "memory.alternative_plain",
+            format=format_name(str(other.weight_format)),
+            need=gib(other.process_bytes),
+            outcome=outcome(draft, other) if other.verdict else "",
+        )
+        for other in others if not (is_native and other is wide)
+    ]  # fmt: skip
+    if items:
+        draft.say("memory.alternatives", items=joined(draft, items))
+    if slots.framework in ("vllm", "vllm-ascend", "sglang") and chosen.verdict != "fits":
+        share = slots.gpu_memory_utilization or _ENGINE_SHARE
+        draft.say("memory.vllm", share=f"{share:g}")
+    say_parts(draft, chosen)
+    say_assumptions(draft, chosen)
+    say_reference(draft, chosen)

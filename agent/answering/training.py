@@ -1,0 +1,251 @@
+"""Memory of fine-tuning or pre-training, with the methods compared where none was said."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from agent.answer import AssumptionOut
+from agent.answering.after_fit import rent_after
+from agent.answering.assumed import say_assumptions
+from agent.answering.card_facts import say_card
+from agent.answering.changes import say_changes
+from agent.answering.concept import methods_compared
+from agent.answering.doubtful import is_doubtful, say_doubtful
+from agent.answering.draft import DETAIL, HEAD, Draft
+from agent.answering.found import Found, Steps, failed
+from agent.answering.numbers import gib
+from agent.answering.parts import (
+    say_images,
+    say_methods,
+    say_parts,
+    say_reference,
+    say_total,
+    say_why,
+)
+from agent.answering.phrases import sentences
+from agent.answering.plan import Call
+from agent.answering.run_words import (
+    is_language,
+    memory_arguments,
+    memory_range,
+    method_name,
+    outcome,
+    said_method,
+)
+from agent.answering.sources import guidance_call, say_guidance
+from agent.answering.verdicts import say_verdict, verdict_of
+from agent.answering.ways_out import ways_out
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.memory import MemoryReport
+from agent.toolbox.registries import GpuReport
+from tools.models import try_find_model
+
+METHODS = ("full", "lora", "qlora")
+
+
+_LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
+
+
+_SHORT_SEQUENCE = 512
+
+
+def training(draft: Draft) -> Steps:
+    """Memory of fine-tuning or pre-training, with the methods compared where none was said."""
+    slots = draft.request.slots
+    methods = _methods(draft)
+    is_method_open = methods == METHODS
+    calls = [
+        Call(
+            "estimate_memory",
+            memory_arguments(
+                slots, method=method, with_changes=method == "lora" or len(methods) == 1
+            ),
+        )
+        for method in methods
+    ]
+    if slots.gpu is not None and slots.gpu != "none":
+        calls.append(Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))
+    if is_method_open:
+        calls.append(guidance_call(draft.request))
+    results = yield tuple(calls)
+    draft.use(*results)
+    reports = [r.report for r in results if isinstance(r.report, MemoryReport)]
+    if len(reports) < len(methods):
+        return failed(draft, results[0])
+    card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
+    chosen = reports[methods.index("lora")] if is_method_open else reports[0]
+    found = yield from _asked(draft, chosen, card)
+    report = found.report or chosen
+    say_card(draft, report, card)
+    if is_method_open:
+        say_methods(draft, reports)
+        say_why(draft, reports[methods.index("full")])
+    say_images(draft, report)
+    _say_training_reasons(draft, report, is_method_open=is_method_open)
+    if found.verdict != "fits":
+        say_changes(draft, report)
+        is_open = yield from ways_out(draft, report, is_method_open=is_method_open)
+        if is_open and found.verdict == "does_not_fit":
+            found = replace(found, verdict="depends")
+    if not is_method_open:
+        say_parts(draft, report)
+    say_assumptions(draft, report)
+    say_reference(draft, report)
+    yield from rent_after(draft, report, found.verdict)
+    say_guidance(draft, results)
+    draft.follow_ups += _training_follow_ups(draft, report)
+    return found
+
+
+def _methods(draft: Draft) -> tuple[str, ...]:
+    """The method asked for; all three where it was left open, the usual one of other kinds."""
+    slots = draft.request.slots
+    if len(methods_compared(draft.request)) > 1 and is_language_model(slots.model):
+        return METHODS
+    if not method_is_open(draft.request) and slots.method is not None:
+        return (slots.method,)
+    if not is_language_model(slots.model):
+        why = "models of this kind are usually trained whole"
+        draft.assume([AssumptionOut(name="method", value="full", unit="1", why=why)])
+        return ("full",)
+    why = "no method was said; LoRA is the usual one"
+    if draft.language == "zh":
+        why = draft.phrase("memory.method_assumed")
+    draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
+    return METHODS
+
+
+def _asked(
+    draft: Draft, chosen: MemoryReport, card: GpuReport | None
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found]:
+    """The verdict on what was asked: sharded, at its leanest, or as it stands."""
+    if is_doubtful(draft, chosen):
+        verdict = yield from say_doubtful(draft, chosen, card)
+        return Found(verdict, memory_range(chosen), chosen)
+    found = yield from _sharded(draft, chosen)
+    if found is None and chosen.verdict == "does_not_fit":
+        found = yield from _leanest(draft, chosen)
+    if found is None:
+        say_verdict(draft, chosen)
+        found = Found(verdict_of(chosen), memory_range(chosen), chosen)
+    return found
+
+
+def is_language_model(name: str | None) -> bool:
+    """True for a language model, and for a model of which only the size is known."""
+    match = try_find_model(name) if name is not None else None
+    return match is None or match.spec.kind in _LANGUAGE_KINDS
+
+
+def method_is_open(request: Request) -> bool:
+    """True when fine-tuning was asked for and no method was said."""
+    slots = request.slots
+    if slots.method is None:
+        return True
+    said = request.spans.get("method")
+    named = ("lora", "full", "全", "peft", "adapter", "4", "freeze", "qlora")
+    is_named = said is not None and any(word in said.text.casefold() for word in named)
+    return slots.method == "lora" and not is_named and "method" not in request.inherited
+
+
+def _sharded(
+    draft: Draft, replica: MemoryReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found | None]:
+    """Several cards without a scheme: sharding is tried where a full replica does not fit."""
+    slots = draft.request.slots
+    count = replica.gpu_count
+    is_open = slots.zero_stage is None and slots.strategy is None and slots.tp is None
+    if count < 2:
+        return None
+    if not is_open:
+        _say_given_scheme(draft, replica)
+        return None
+    if replica.verdict in ("fits", None):
+        draft.say("memory.replicated", importance=DETAIL)
+        return None
+    results = yield (
+        Call(
+            "estimate_memory",
+            memory_arguments(slots, method=said_method(replica), zero_stage=3),
+        ),
+    )
+    draft.use(*results)
+    shard = results[0].report
+    if not isinstance(shard, MemoryReport) or shard.verdict is None:
+        return None
+    if replica.method == "full" or shard.verdict == "does_not_fit":
+        say_verdict(draft, shard)
+        draft.say("memory.sharded", count=count)
+        draft.say("memory.replicated")
+        say_total(draft, shard)
+        return Found(shard.verdict, memory_range(shard), shard)
+    say_verdict(draft, replica)
+    draft.say(
+        "memory.sharded_fits",
+        replica=gib(replica.process_bytes),
+        count=count,
+        need=gib(shard.process_bytes),
+        outcome=outcome(draft, shard),
+        importance=HEAD,
+    )
+    return Found("depends", memory_range(replica), replica)
+
+
+def _leanest(
+    draft: Draft, report: MemoryReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found | None]:
+    """The same run with everything that was left open set to what needs least."""
+    slots = draft.request.slots
+    lean: dict[str, Any] = {
+        "batch": slots.batch or 1,
+        "seq_len": slots.seq_len or _SHORT_SEQUENCE,
+        "gradient_checkpointing": slots.gradient_checkpointing or "full",
+        "optimizer": slots.optimizer or "adamw-8bit",
+        "fused_ce": True,
+    }
+    results = yield (
+        Call("estimate_memory", memory_arguments(slots, method=said_method(report), **lean)),
+    )
+    draft.use(*results)
+    least = results[0].report
+    if not isinstance(least, MemoryReport) or least.verdict in (None, "does_not_fit"):
+        return None
+    if slots.seq_len is None and is_language(report):
+        say_verdict(draft, least.model_copy(update={"verdict": "tight"}))
+        draft.say("fit.leanest_only", need=gib(report.process_bytes), seq=lean["seq_len"],
+                  batch=lean["batch"], importance=HEAD)  # fmt: skip
+        return Found("tight", memory_range(least), least)
+    say_verdict(draft, report)
+    draft.say("fit.leanest", need=gib(least.process_bytes), outcome=outcome(draft, least),
+              seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
+    return Found("does_not_fit", memory_range(report), report)
+
+
+def _say_given_scheme(draft: Draft, report: MemoryReport) -> None:
+    slots = draft.request.slots
+    if slots.zero_stage == 3 or slots.strategy == "fsdp":
+        draft.say("memory.sharded", count=report.gpu_count)
+        say_total(draft, report)
+    else:
+        draft.say("memory.replicated")
+
+
+def _say_training_reasons(draft: Draft, report: MemoryReport, *, is_method_open: bool) -> None:
+    if report.objective in sentences("objective"):
+        draft.say(f"objective.{report.objective}")
+    say_why(draft, report)
+    if not is_method_open:
+        key = "memory.levers_train" if is_language(report) else "memory.levers_other"
+        draft.say(key, importance=DETAIL)
+
+
+def _training_follow_ups(draft: Draft, report: MemoryReport) -> list[str]:
+    other = "qlora" if report.method != "qlora" else "full"
+    return [
+        draft.phrase("fit.follow_method", method=method_name(draft, other)),
+        draft.phrase("fit.follow_longer"),
+        draft.phrase("fit.follow_rent"),
+    ]
