@@ -32,6 +32,10 @@ _MODULES: dict[Intent, str] = {
     "time_estimate": "times",
 }
 
+_CAPABILITIES = ("sums",)
+"""Modules that answer one kind of question whatever its intent, asked in this order first: each
+has `applies(request, context)` and `compose(request, context)`."""
+_LEFT_ALONE = ("out_of_scope", "invalid_input")
 _IMPORTING = threading.Lock()
 
 
@@ -43,6 +47,10 @@ def _module(name: str) -> ModuleType:
 
 def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent."""
+    if request.intent not in _LEFT_ALONE:
+        for capability in map(_module, _CAPABILITIES):
+            if capability.applies(request, context):
+                return cast(Plan, capability.compose(request, context))
     inverse, prices = _module("inverse"), _module("prices")
     if inverse.is_inverse(request):
         return cast(Plan, inverse.compose_inverse(request))
