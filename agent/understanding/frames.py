@@ -28,6 +28,8 @@ _NAMED = {
 """Readings that are one word of a frame, and the sign that stands for each."""
 _SIGNS = {"<card>": "\ue001", "<model>": "\ue002", "<instance>": "\ue003", "<provider>": "\ue004"}
 _NUMBER = re.compile(r"(?<![a-z0-9.])\d{1,9}(?:\.\d{1,4})?|[一二两三四五六七八九十半]+")
+_FIGURES = {"<n>": _NUMBER, "<pct>": re.compile(r"\d{1,3}(?:\.\d)?\s?(?:%|percent)")}
+"""Classes that are numbers: any, and a share in per cent."""
 _STOP = re.compile(r"[。!?;\n]|\.\s")
 _PART = re.compile(r"[。!?;,\n]|\.\s|\s(?=[\u3400-\u9fff])|(?<=[\u3400-\u9fff])\s")
 """Where one part of a sentence ends; a blank beside Chinese characters is such a place."""
@@ -180,8 +182,8 @@ def _hits_of(name: str, text: str, hits: dict[str, list[Span]]) -> list[Span]:
 
 
 def _find(name: str, text: str) -> list[Span]:
-    if name == "<n>":
-        return [hit.span() for hit in _NUMBER.finditer(text)][:_MOST_HITS]
+    if name in _FIGURES:
+        return [hit.span() for hit in _FIGURES[name].finditer(text)][:_MOST_HITS]
     spans = [(place, place + 1) for sign in _signs_of(name) for place in _places(text, sign)]
     if name not in _SIGNS:
         spans += [(hit.start, hit.end) for hit in _classes()[name].every(text)]

@@ -97,14 +97,9 @@ def _derived(out: Resolution) -> set[str]:
     return features
 
 
-_ALSO = {"define": "concept"}
-"""Cue groups that a frame of another name stands for as well."""
-
-
 def frame_features(asked: frozenset[str]) -> set[str]:
     """Features of the frames that stand in a text: its own, and the cue group of its name."""
     features = {f"asks_{kind}" for kind in asked} | asked
-    features |= {_ALSO[kind] for kind in asked if kind in _ALSO}
     return features | ({"asks_any"} if asked else set())
 
 

@@ -31,6 +31,9 @@ _DIRECT = (
 """Slots whose best reading is the slot."""
 
 
+_SEEING_KINDS = ("cnn", "detector", "vit", "segmentation")
+
+
 def resolve(document: Document, board: Board) -> Resolution:
     """Settle every slot."""
     out = Resolution()
@@ -49,6 +52,9 @@ def resolve(document: Document, board: Board) -> Resolution:
     if out.get("hours") == 1 and table("cues", "cost").has(document.text):
         out.values.pop("hours")  # "多少钱一小时" asks for a rate
         out.readings.pop("hours", None)
+    if out.get("input_len") and out.get("img_size") is None:
+        if getattr(out.spec, "kind", None) in _SEEING_KINDS:  # "yolov8s 640输入": pixels
+            out.put("img_size", out.values.pop("input_len"), out.readings.pop("input_len", None))
     _tokens_each(out)
     _bare_length(board, out)
     _places(board, out)

@@ -15,7 +15,9 @@ def settle_job(document: Document, board: Board, out: Resolution) -> None:
     """Settle ``task`` and ``method``."""
     cues = board.of("task_cue")
     scales = list(dict.fromkeys(reading.value for reading in board.of("method_scale")))
-    goal = board.best("method_goal")
+    goal = max(
+        board.of("method_goal"), key=lambda r: (r.value != "rm", r.origin == "said"), default=None
+    )
     formats = [*board.of("quantization"), *board.of("quantization_named")]
     four_bit = any(reading.value in ("int4", "nf4") for reading in formats)
     scale = _scale(scales, four_bit=four_bit)

@@ -14,13 +14,17 @@ from agent.understanding.text import Document
 _MOST = 60
 """Matches of one pattern that are looked at."""
 _SIZE = re.compile(
-    rf"(?<![a-z0-9.\-])(?P<number>{DIGITS})\s?(?P<unit>gib|gb|g|tib|tb|t|mib|mb)(?P<plus>\+)?(?![a-z0-9/])"
+    rf"(?<![a-z0-9.\-])(?P<number>{DIGITS})\s?(?P<unit>gib|gigabytes?|gigs?|gb|g|tib|tb|t|mib|mb)(?P<plus>\+)?(?![a-z0-9/])"
 )
 _OWN_MEMORY = re.compile(r"\s?(?:的)?(?:内存|memory)")
 _FACTOR = {
     "gib": 1.0,
     "gb": 1.0,
     "g": 1.0,
+    "gig": 1.0,
+    "gigs": 1.0,
+    "gigabyte": 1.0,
+    "gigabytes": 1.0,
     "tib": 1000.0,
     "tb": 1000.0,
     "t": 1000.0,
@@ -111,11 +115,17 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
         return "total_mem_gb"
     if _table("memory").has(behind[:5]) or _table("memory").has(before[-5:]):
         return _either_memory(text, amount, board)
+    if _PLACE.search(before) and amount.gb <= _LARGEST_CARD_GB:
+        return "gpu_mem_gb"
     if _table("need").has(before[-9:]) or _table("need_behind").has(behind[:8]):
         return "need_gb"
     return None
 
 
+_PLACE = re.compile(
+    r"(?<![a-z])(?:on|into|onto|fit in|fits in|within)\s(?:an?\s|just\s|only\s|my\s)?\Z"
+)
+"""In front of a size that something is to run on: a card's."""
 _BESIDE = 8
 """Characters between a card and a size that may be its memory."""
 _ADDED = re.compile(r"(?:加上?|配|外加|和|\+|plus|with|and)\s?(?:内存|memory)?\s?\Z")
