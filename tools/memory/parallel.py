@@ -140,6 +140,7 @@ def _fsdp(run: TrainRun, whole: Whole, groups: ParamGroups) -> Shares:
     compute = 2 if run.quantization == "none" else 0.5
     layer = groups.per_layer * compute / tensor
     root = 2.0 * (groups.embedding + groups.head) / tensor
+    raised = 1.0 if whole.adapter else run.master_width / run.weight_width  # shards in the master
     unit_gradient = 0.0 if whole.adapter else groups.per_layer * 2.0 / tensor
     optimizer, host = whole.optimizer / cards, 0.0
     gathered = root + 2 * layer + unit_gradient
@@ -148,7 +149,7 @@ def _fsdp(run: TrainRun, whole: Whole, groups: ParamGroups) -> Shares:
         weights, adapters, optimizer, gradients = unsharded, 0.0, 0.0, 0.0
         gathered *= 1 + 1 / cards
     return Shares(
-        weights, adapters, optimizer, 0.0, gradients, 1.0 / cards, gathered,
+        weights, adapters, optimizer, 0.0, gradients, raised / cards, gathered,
         whole.step_workspace / cards, host,
     )  # fmt: skip
 

@@ -327,7 +327,7 @@ def _layer_moments(frame: _Frame, head_grad: float, held: float) -> list[Moment]
     recomputes = run.checkpointing != "none" and not (
         run.checkpointing == "selective" and run.framework_row.get("megatron")
     )
-    sheds = run.kept_grads or states.gradient_share < 1.0
+    sheds = run.kept_grads or _spreads_gradients(run, states)
     live = states.gathered
     moments = []
     for kind, built in enumerate(frame.stack.built):
@@ -354,6 +354,11 @@ def _layer_moments(frame: _Frame, head_grad: float, held: float) -> list[Moment]
     return moments
 
 
+def _spreads_gradients(run: TrainRun, states: States) -> bool:
+    """Each produced gradient leaves the card but for a share."""
+    return run.sharding.kind == "fsdp" or states.gradient_share < 1.0
+
+
 def _has_tied_head(run: TrainRun) -> bool:
     return not is_encoder(run.spec) or run.objective == "mlm"
 
@@ -364,7 +369,7 @@ def _last_moments(frame: _Frame, held: float) -> list[Moment]:
     gradients = states.gradients
     moments = [Moment("optimizer_step", gradients, 0.0, held, states.step_workspace)]
     partly = run.method in ("freeze", "badam")
-    if run.adapter or partly or states.gradient_share < 1.0:
+    if run.adapter or partly or _spreads_gradients(run, states):
         return moments
     spec = run.spec
     table = float(param_groups(spec).embedding * run.master_width)

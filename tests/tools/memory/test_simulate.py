@@ -44,10 +44,30 @@ def test_a_request_survives_the_pipe() -> None:
     assert SimulationRequest.from_json(request.to_json()) == request
 
 
-def test_shards_are_refused_with_a_reason() -> None:
-    row = {"model": SMALL, "num_gpus": 8, "parallelism": "fsdp", "precision": "pure-bf16"}
-    with pytest.raises(UnsupportedError, match="process group"):
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"parallelism": "zero3"}, "DeepSpeed"),
+        ({"parallelism": "fsdp4+tp2"}, "Megatron"),
+        ({"parallelism": "fsdp", "cpu_offload": True}, "offloading"),
+    ],
+)
+def test_engines_that_are_not_simulated_are_refused(fields: dict[str, object], named: str) -> None:
+    row = {"model": SMALL, "num_gpus": 8, "precision": "pure-bf16", **fields}
+    with pytest.raises(UnsupportedError, match=named):
         request_from_case(row, {})
+
+
+def test_cards_and_what_they_share_reach_the_step() -> None:
+    row = {"model": SMALL, "num_gpus": 8, "parallelism": "fsdp2", "precision": "pure-bf16"}
+    request = request_from_case(row, {})
+    assert (request.world_size, request.sharding) == (8, "fsdp")
+    spec = get_model("Qwen/Qwen2.5-7B")
+    asked = request_of(TrainingWorkload(spec, gpu_count=4, parallelism="fsdp"))
+    assert (asked.world_size, asked.sharding) == (4, "fsdp")
+    assert request_of(TrainingWorkload(spec, gpu_count=2)).sharding == "ddp"
+    with pytest.raises(UnsupportedError, match="zero3"):
+        request_of(TrainingWorkload(spec, gpu_count=4, parallelism="zero3"))
 
 
 def test_a_workload_becomes_the_step_it_stands_for() -> None:

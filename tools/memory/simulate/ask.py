@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.errors import UnsupportedError
 from tools.memory.simulate.configs import hf_config
-from tools.memory.simulate.request import SimulationRequest
+from tools.memory.simulate.request import SimulationRequest, sharding_word
 from tools.memory.simulate.runner import Limits, Progress, Simulation, simulate
 from tools.memory.workload import TrainingWorkload, Workload
 from tools.models import ModelSpec
@@ -75,6 +75,7 @@ def request_of(workload: Workload) -> SimulationRequest:
             "method": filled.get("method", "full"),
             "optimizer": _OPTIMIZERS.get(optimizer, optimizer),
             "batch": filled.get("micro_batch_size", 1),
+            **_cards(workload, filled),
         }
     else:
         fields |= {
@@ -91,6 +92,15 @@ def request_of(workload: Workload) -> SimulationRequest:
             fields |= {"precision": "pure-bf16", "autocast": True,
                        "lora_targets": ("to_q", "to_k", "to_v", "to_out.0")}  # fmt: skip
     return SimulationRequest(model=spec.name, kind=kind, config=hf_config(spec), **fields)
+
+
+def _cards(workload: TrainingWorkload, filled: dict[str, Any]) -> dict[str, Any]:
+    """Number of cards and what they share."""
+    cards = workload.gpu_count or 1
+    word = filled.get("parallelism")
+    offload = bool(workload.cpu_offload or workload.offload)
+    sharding = sharding_word(None if word is None else str(word), cards, offload=offload)
+    return {"world_size": cards, "sharding": sharding}
 
 
 def _said(workload: Workload) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tools.memory.simulate.kinds import home_of
 from tools.memory.simulate.kinds.common import weights_dtype
 from tools.memory.simulate.request import SimulationRequest
 from tools.memory.simulate.steps import TIED_LEAF, Prepared
+from tools.memory.simulate.tracker import local_of
 
 
 def build_on_meta(request: SimulationRequest) -> nn.Module:
@@ -80,6 +81,9 @@ def materialise(model: nn.Module, *, split_tied: bool = False) -> None:
             storage. Real fp32 gradients of a tied weight are summed in place, which fake ones
             never are; two leaves hold the same bytes.
     """
+    if any(local_of(p) is not p for p in model.parameters()):
+        model.to_empty(device="cpu")  # shards; the engine keeps its own record of them
+        return
     seen: dict[int, Any] = {}
     for module in model.modules():
         for name, parameter in list(module._parameters.items()):

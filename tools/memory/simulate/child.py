@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import ExitStack
 from typing import Any
 
 from tools.memory.simulate.request import SimulationRequest
@@ -15,15 +16,20 @@ def run(request: SimulationRequest) -> dict[str, Any]:
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    from tools.memory.simulate import build, steps
+    from tools.memory.simulate import build, shard, steps
     from tools.memory.simulate.tracker import StorageTracker
 
     torch.set_num_threads(1)
     started = time.perf_counter()
     _say("building the model on the meta device")
     model = build.build_on_meta(request)
+    params = sum(p.numel() for p in model.parameters())
     tracker = StorageTracker()
-    with FakeTensorMode(allow_non_fake_inputs=True), tracker:
+    with ExitStack() as stack:
+        stack.enter_context(shard.ranks(request))
+        model = shard.shard(model, request)
+        stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+        stack.enter_context(tracker)
         build.materialise(model, split_tied=request.precision in ("bf16-mixed", "fp16-mixed"))
         tracker.tag(model.parameters(), "params")
         tracker.tag(model.buffers(), "buffers")
@@ -35,7 +41,7 @@ def run(request: SimulationRequest) -> dict[str, Any]:
         "peak_bytes": tracker.peak_bytes,
         "peak_phase": tracker.peak_phase,
         "parts": {name: tracker.peak_parts.get(name, 0) for name in names},
-        "params": sum(p.numel() for p in {id(p): p for p in model.parameters()}.values()),
+        "params": params,
         "seconds": round(time.perf_counter() - started, 2),
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from tools.memory.simulate.tracker import StorageTracker
+from tools.memory.simulate.tracker import StorageTracker, local_of
 
 EIGHT_BIT_BLOCK = 256
 EIGHT_BIT_FLOOR = 4096
@@ -22,7 +22,7 @@ class Optimizer:
         self._parameters = list(parameters)
         self._name = name
         self._impl = impl or "fused"
-        self.states = [s for p in self._parameters for s in self._states_of(p)]
+        self.states = [s for p in self._parameters for s in self._states_of(local_of(p))]
 
     def _states_of(self, parameter: torch.Tensor) -> list[torch.Tensor]:
         if self._name == "sgd" or self._name.startswith("paged-"):
@@ -40,10 +40,10 @@ class Optimizer:
         """Allocates and drops the workspace, tensor by tensor or all at once."""
         tracker.tag(self.states, "opt")
         with torch.no_grad():
-            grads = [p.grad for p in self._parameters if p.grad is not None]
+            grads = [local_of(p.grad) for p in self._parameters if p.grad is not None]
             if self._name == "adafactor":
                 for parameter, grad in zip(self._parameters, grads, strict=True):
-                    _adafactor_step(parameter, grad)
+                    _adafactor_step(local_of(parameter), grad)
             elif not self._name.endswith("8bit") and self._impl == "foreach":
                 workspace = [torch.empty_like(g) for g in grads]
                 del workspace

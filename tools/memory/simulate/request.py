@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,12 +34,14 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "gradient_checkpointing": ("none", "full"),
     "attention": ("sdpa", "eager", None),
     "logits": ("last", "all"),
+    "sharding": ("ddp", "fsdp"),
 }
 _KIND_OF_TYPE = {
     "bert": "bert", "roberta": "bert", "xlm-roberta": "bert", "t5": "t5", "mt5": "t5",
     "whisper": "whisper", "wav2vec2": "wav2vec2", "segformer": "segformer",
 }  # fmt: skip
-_POSITIVE = ("batch", "seq_len", "image_px", "audio_samples", "target_len", "lora_rank")
+_POSITIVE = ("batch", "seq_len", "image_px", "audio_samples", "target_len", "lora_rank",
+             "world_size")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,10 @@ class SimulationRequest:
     padding_mask: bool = False
     logits_held_through_backward: bool = False
     gradients_kept_across_steps: bool = False
+    world_size: int = 1
+    """Cards; one rank of them is simulated."""
+    sharding: str = "ddp"
+    """What more than one card do with the states: each keeps all (ddp), or a shard (fsdp)."""
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
@@ -119,12 +126,7 @@ def request_from_case(row: Mapping[str, Any], config: Mapping[str, Any]) -> Simu
     Raises:
         UnsupportedError: If the row asks for something that is not simulated.
     """
-    if (row.get("num_gpus") or 1) > 1 and row.get("parallelism") not in (None, "none", "ddp"):
-        raise UnsupportedError(
-            f"parallelism {row['parallelism']}",
-            reason="one rank's shard needs a process group",
-            instead="Use the closed form.",
-        )
+    cards = int(row.get("num_gpus") or 1)
     extra = row.get("extra") or {}
     is_decoder_inference = row.get("task") == "infer" and row.get("kind", "decoder") == "decoder"
     precision = row.get("precision")
@@ -154,9 +156,40 @@ def request_from_case(row: Mapping[str, Any], config: Mapping[str, Any]) -> Simu
         "padding_mask": extra.get("padding_mask"),
         "logits_held_through_backward": extra.get("logits_held_through_backward"),
         "gradients_kept_across_steps": extra.get("gradients_kept_across_steps"),
+        "world_size": cards if row.get("task") != "infer" else None,
+        "sharding": sharding_word(
+            row.get("parallelism"), cards, offload=bool(row.get("cpu_offload"))
+        ),
     }
     stated = {name: value for name, value in given.items() if value is not None}
     return SimulationRequest(model=str(row["model"]), config=dict(config), **stated)
+
+
+def sharding_word(parallelism: str | None, cards: int, *, offload: bool = False) -> str:
+    """How a run's cards share the states, as far as one rank of it is simulated.
+
+    Raises:
+        UnsupportedError: For engines whose own buffers are not simulated.
+    """
+    word = (parallelism or "ddp").strip().casefold()
+    if cards == 1 and word in ("none", "single", "no", "dp", "ddp") and not offload:
+        return "ddp"
+    if offload:
+        raise UnsupportedError(
+            "offloading to host memory",
+            reason="the copies between host and card are not simulated",
+            instead="Use the closed form.",
+        )
+    if word in ("none", "ddp", "dp", "single", "no"):
+        return "ddp"
+    if re.fullmatch(r"fsdp[-_ ]?[12]?", word):
+        return "fsdp"
+    raise UnsupportedError(
+        f"simulating {parallelism}",
+        reason="only torch's own DDP and FSDP run here; DeepSpeed's flat buffers and gathering and"
+        " Megatron's split layers need their engines, which need CUDA",
+        instead="Use the closed form.",
+    )
 
 
 def _targets(value: Any) -> tuple[str, ...] | str | None:

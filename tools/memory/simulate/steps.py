@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from tools.memory.simulate import shard
 from tools.memory.simulate.cuda_rules import CudaRules
 from tools.memory.simulate.optimizers import Optimizer
 from tools.memory.simulate.request import SimulationRequest
@@ -47,6 +48,7 @@ def train(prepared: Prepared, request: SimulationRequest, tracker: StorageTracke
     trained = [p for p in leaves if not hasattr(p, TIED_LEAF)]
     optimizer = Optimizer(trained, request.optimizer or "adamw", request.optimizer_impl)
     tracker.tag(optimizer.states, "opt")
+    reduced = shard.buckets(trained, request)
     for parameter in trained:
         parameter.register_post_accumulate_grad_hook(lambda p: tracker.tag([p.grad], "grads"))
     for step in range(2):
@@ -60,12 +62,13 @@ def train(prepared: Prepared, request: SimulationRequest, tracker: StorageTracke
         if not request.logits_held_through_backward:
             held = None
         tracker.phase = "bwd"
-        with CudaRules():
+        with CudaRules(), shard.filing_gradients(request, tracker):
             torch.autograd.backward(loss)
         del loss, held
         _drop_gradients([p for p in leaves if hasattr(p, TIED_LEAF)])
         tracker.phase = "opt"
         optimizer.step(tracker)
+    del reduced
 
 
 def _drop_gradients(parameters: list[nn.Parameter]) -> None:

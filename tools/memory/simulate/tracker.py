@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 ALLOCATION_BYTES = 512
+
+
+def local_of(tensor: torch.Tensor) -> torch.Tensor:
+    """This rank's shard of a distributed tensor; the tensor itself otherwise."""
+    shard: torch.Tensor = getattr(tensor, "_local_tensor", tensor)
+    return shard
+
+
+def _rounded(size: int) -> int:
+    return -(-size // ALLOCATION_BYTES) * ALLOCATION_BYTES
 
 
 class StorageTracker(TorchDispatchMode):
@@ -54,24 +64,55 @@ class StorageTracker(TorchDispatchMode):
         for tensor in tensors:
             if tensor is not None:
                 self._count(tensor)
-                key = id(tensor.untyped_storage())
+                key = id(local_of(tensor).untyped_storage())
                 size, old = self._kinds[key]
                 self._kinds[key] = (size, kind)
                 self.live_by_kind[old] -= size
                 self.live_by_kind[kind] = self.live_by_kind.get(kind, 0) + size
 
     def _count(self, tensor: torch.Tensor) -> None:
-        storage = tensor.untyped_storage()
+        storage = local_of(tensor).untyped_storage()
         key = id(storage)
         if key in self._kinds:
             return
-        size = -(-storage.nbytes() // ALLOCATION_BYTES) * ALLOCATION_BYTES
+        size = _rounded(storage.nbytes())
         self._kinds[key] = (size, "other")
         weakref.finalize(storage, self._free, key)
         self.live_bytes += size
         self.live_by_kind["other"] = self.live_by_kind.get("other", 0) + size
         if self.live_bytes > self.peak_bytes:
             self.reset_peak()
+
+    def _resized(self, storage: torch.UntypedStorage) -> None:
+        """FSDP frees a gathered unit by giving its storage no bytes, and fills it again later."""
+        key = id(storage)
+        if key not in self._kinds:
+            return
+        old, kind = self._kinds[key]
+        size = _rounded(storage.nbytes())
+        self._kinds[key] = (size, kind)
+        self.live_bytes += size - old
+        self.live_by_kind[kind] += size - old
+        if self.live_bytes > self.peak_bytes:
+            self.reset_peak()
+
+    def __enter__(self) -> Self:
+        """Starts counting; resizes of storages pass no dispatch and are caught at their source."""
+        plain = self._plain_resize = torch.UntypedStorage.resize_
+
+        def resize(storage: torch.UntypedStorage, size: int) -> Any:
+            result = plain(storage, size)
+            self._resized(storage)
+            return result
+
+        torch.UntypedStorage.resize_ = resize  # type: ignore[method-assign, assignment]
+        entered: Self = super().__enter__()
+        return entered
+
+    def __exit__(self, *raised: Any) -> None:
+        """Stops counting."""
+        torch.UntypedStorage.resize_ = self._plain_resize  # type: ignore[method-assign]
+        super().__exit__(*raised)
 
     def _free(self, key: int) -> None:
         size, kind = self._kinds.pop(key)
