@@ -70,11 +70,11 @@ def _training(draft: Draft) -> Steps:
     arguments = time_arguments(
         draft, task="train", method=method, epochs=slots.epochs or 1, batch=None, **work
     )
-    results = yield (Call("estimate_time_and_cost", arguments), _types(draft))
+    results = yield (Call("estimate_time_and_cost", arguments), types_call(draft))
     draft.use(*results)
     report = results[0].report
     if not isinstance(report, TimeReport) or report.hours is None or report.tokens_per_s is None:
-        return _cannot(draft, results[0])
+        return cannot(draft, results[0])
     if is_assumed:
         tokens = report.tokens or 0
         why = "no amount of data was said"
@@ -90,11 +90,11 @@ def _training(draft: Draft) -> Steps:
         why = "no method was said; LoRA is the usual one"
         draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
     _tell(draft, report, each)
-    yield from _cost(draft, report, results[1])
+    yield from say_cost(draft, report, results[1])
     return draft.finish("depends")
 
 
-def _types(
+def types_call(
     draft: Draft, *, count: int | None = None, larger: bool = False, everywhere: bool = False
 ) -> Call:
     """Instances with the card asked for: with just as many, or `larger` ones."""
@@ -155,7 +155,7 @@ def _tell(draft: Draft, report: TimeReport, each: int) -> None:
         draft.say("times.assumed", items=joined(draft, items), importance=DETAIL)
 
 
-def _cost(
+def say_cost(
     draft: Draft, report: TimeReport, found: ToolResult
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
     """Cost on the cheapest type with these cards; on a larger one where the cloud has no other."""
@@ -163,12 +163,15 @@ def _cost(
         return
     priced = _priced(found)
     if not priced:
-        results = yield (_types(draft, larger=True), _types(draft, larger=True, everywhere=True))
+        results = yield (
+            types_call(draft, larger=True),
+            types_call(draft, larger=True, everywhere=True),
+        )
         draft.use(*results)
         here, priced = _priced(results[0]), _priced(results[1])
         if not here and not priced and (draft.request.slots.gpu_count or 1) > _NODE:
-            results = yield (_types(draft, count=1, larger=True),
-                             _types(draft, count=1, larger=True, everywhere=True))  # fmt: skip
+            results = yield (types_call(draft, count=1, larger=True),
+                             types_call(draft, count=1, larger=True, everywhere=True))  # fmt: skip
             draft.use(*results)
             here, priced = _priced(results[0]), _priced(results[1])
         named = draft.request.slots.provider
@@ -233,7 +236,7 @@ def _priced(found: ToolResult) -> list[InstanceOut]:
     return [row for row in rows if row.price is not None and row.category == "gpu"]
 
 
-def _cannot(draft: Draft, result: ToolResult) -> Answer:
+def cannot(draft: Draft, result: ToolResult) -> Answer:
     draft.say("times.cannot", reason=quoted_hint(draft, result), importance=HEAD)
     slots = draft.request.slots
     if (slots.gpu_count or 1) > 1 and slots.gpu is not None:
@@ -249,7 +252,7 @@ def _serving(draft: Draft) -> Steps:
     draft.use(*looked)
     model = looked[0].report
     if isinstance(model, ModelReport) and model.kind not in _WRITES_TEXT:
-        return _cannot(draft, ToolResult("find_model", {}, False, 0.0, hint=model.name))
+        return cannot(draft, ToolResult("find_model", {}, False, 0.0, hint=model.name))
     results = yield (
         Call("estimate_time_and_cost",
              time_arguments(draft, task="infer", concurrency=concurrency, batch=None)),
@@ -257,7 +260,7 @@ def _serving(draft: Draft) -> Steps:
     draft.use(*results)
     report = results[0].report
     if not isinstance(report, TimeReport) or report.stream_tokens_per_s is None:
-        return _cannot(draft, results[0])
+        return cannot(draft, results[0])
     say_serving_speed(draft, report, concurrency)
     if report.gpu_count > 1:
         draft.say("times.multi", gpu=slots.gpu)

@@ -20,6 +20,7 @@ _BUILDERS = (
     "catalog:build",
     "rent:build",
     "timing:build",
+    "items:build",
     "network:build",
     "loading:build",
     "spot:build",

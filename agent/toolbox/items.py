@@ -1,0 +1,177 @@
+"""item_speed: images, seconds of audio or texts a second, for models that write no text."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from agent.answer import AssumptionOut
+from agent.settings import Settings
+from agent.toolbox.base import Arguments, Report, Tool, description_of
+from agent.toolbox.ranges import Range, assumptions_out, figures_out, range_out
+from agent.toolbox.resolve import resolve_model
+from tools.errors import UnsupportedError, UserInputError
+from tools.models import try_find_model
+
+Kind = Literal["image", "speech", "text"]
+_KINDS: dict[str, Kind] = {
+    "cnn": "image", "vit": "image", "detector": "image", "diffusion-unet": "image",
+    "speech": "speech", "encoder": "text", "embedding": "text", "reranker": "text",
+}  # fmt: skip
+_DENOISING = 30
+"""Denoising steps of an image where none were said: what pipelines run by default."""
+
+
+class ItemArguments(Arguments):
+    """A vision, diffusion, speech or encoder model on a card."""
+
+    model: str = Field(description="Model in any spelling / 模型名")
+    gpu: str = Field(description="Card in any spelling / 显卡")
+    task: Literal["train", "infer"] = "infer"
+    params_b: float | None = Field(None, gt=0)
+    gpu_count: int = Field(1, ge=1)
+    precision: str | None = None
+    quantization: str | None = None
+    framework: str | None = Field(None, description="Program, as written: faster-whisper, TensorRT")
+    batch: int | None = Field(None, ge=1)
+    image_px: int | None = Field(None, ge=1, description="Pixels per side")
+    denoising_steps: int | None = Field(None, ge=1, description="Diffusion: steps of one image")
+    tokens: int | None = Field(None, ge=1, description="Tokens of one text")
+
+
+class ItemReport(Report):
+    """Throughput of all cards together."""
+
+    kind: Kind
+    per_s: Range
+    """Images, texts, or seconds of audio per second; for audio 1 is real time."""
+    denoising_steps: int | None
+    assumptions: tuple[AssumptionOut, ...]
+
+    def summary(self) -> str:
+        """The rate."""
+        return f"{self.per_s.value:.3g} {self.kind}/s"
+
+
+def build(settings: Settings) -> Tool[ItemArguments]:
+    """The tool; it depends on no setting."""
+    return Tool(
+        name="item_speed",
+        description=description_of("item_speed"),
+        arguments=ItemArguments,
+        report=ItemReport,
+        function=item_speed,
+    )
+
+
+def item_speed(arguments: ItemArguments) -> ItemReport:
+    """Items per second of a model by its kind.
+
+    Raises:
+        UserInputError: Unknown names; models that are timed in tokens.
+    """
+    kind = kind_of(arguments.model)
+    if kind == "speech":
+        return _speech(arguments)
+    if kind == "text":
+        return _texts(arguments)
+    if kind == "image":
+        return _images(arguments)
+    raise UnsupportedError(
+        arguments.model, reason="the work of one item through it is not known",
+        instead="Time some on the card, or ask estimate_time_and_cost for a language model.",
+    )  # fmt: skip
+
+
+def kind_of(name: str) -> Kind | None:
+    """What a model's throughput is counted in; None for those that write text."""
+    match = try_find_model(name)
+    if match is not None and match.spec.kind in _KINDS:
+        return _KINDS[match.spec.kind]
+    if match is not None and match.spec.kind in ("decoder-lm", "moe-lm", "vlm", "seq2seq"):
+        return None
+    from tools.speed import image_model
+
+    try:
+        image_model(name)
+    except UserInputError:
+        return None
+    return "image"
+
+
+def _report(
+    kind: Kind, found: Any, per_s: Any, *, assumed: tuple[AssumptionOut, ...] = (),
+    denoising_steps: int | None = None,
+) -> ItemReport:  # fmt: skip
+    return ItemReport(
+        kind=kind, per_s=range_out(per_s), figures=figures_out(found.figures()),
+        assumptions=(*assumed, *assumptions_out(found.assumptions)),
+        denoising_steps=denoising_steps,
+    )  # fmt: skip
+
+
+def _images(arguments: ItemArguments) -> ItemReport:
+    from tools.speed import ImageJob, cached_image_speed, image_model
+
+    name = _network(arguments.model)
+    params_b = arguments.params_b
+    if params_b is None and try_find_model(arguments.model) is not None:
+        params_b = resolve_model(arguments.model, None).spec.params_total / 1e9
+    is_diffusion = image_model(name, params_b=params_b).kind == "unet"
+    steps = arguments.denoising_steps or _DENOISING if is_diffusion else 1
+    assumed: tuple[AssumptionOut, ...] = ()
+    if is_diffusion and arguments.denoising_steps is None:
+        why = "no number of denoising steps was said; pipelines run about this many"
+        assumed = (AssumptionOut(name="denoising_steps", value=steps, unit="1", why=why),)
+    speed = cached_image_speed(
+        ImageJob(
+            gpu=arguments.gpu, model=name, params_b=params_b, task=arguments.task,
+            precision=arguments.precision, engine=arguments.framework,
+            batch=arguments.batch or (1 if is_diffusion and arguments.task == "infer" else None),
+            image_px=arguments.image_px, steps=steps, num_gpus=arguments.gpu_count,
+        )
+    )  # fmt: skip
+    return _report("image", speed, speed.samples_per_s, assumed=assumed,
+                   denoising_steps=steps if is_diffusion else None)  # fmt: skip
+
+
+def _network(written: str) -> str:
+    """The name that the table of networks knows: as written, else the registry's."""
+    from tools.speed import image_model
+
+    match = try_find_model(written)
+    names: tuple[str, ...] = (written,) if match is None else (written, match.spec.name)
+    for name in names:
+        try:
+            image_model(name)
+        except UserInputError:
+            continue
+        return name
+    return written
+
+
+def _speech(arguments: ItemArguments) -> ItemReport:
+    from tools.speed import SpeechJob, cached_speech_speed
+
+    speed = cached_speech_speed(
+        SpeechJob(
+            gpu=arguments.gpu, model=arguments.model, engine=arguments.framework,
+            weight_format=arguments.quantization or arguments.precision,
+            batch=arguments.batch, num_gpus=arguments.gpu_count,
+        )
+    )  # fmt: skip
+    return _report("speech", speed, speed.hours_per_hour)
+
+
+def _texts(arguments: ItemArguments) -> ItemReport:
+    from tools.speed import EncodingJob, cached_encoding_speed
+
+    speed = cached_encoding_speed(
+        EncodingJob(
+            gpu=arguments.gpu, model=arguments.model, params_b=arguments.params_b,
+            tokens=arguments.tokens, batch=arguments.batch, precision=arguments.precision,
+            num_gpus=arguments.gpu_count,
+        )
+    )  # fmt: skip
+    return _report("text", speed, speed.texts_per_s)
