@@ -237,6 +237,7 @@ def _priced(found: ToolResult) -> list[InstanceOut]:
 
 
 def cannot(draft: Draft, result: ToolResult) -> Answer:
+    """Says why the time cannot be computed."""
     draft.say("times.cannot", reason=quoted_hint(draft, result), importance=HEAD)
     slots = draft.request.slots
     if (slots.gpu_count or 1) > 1 and slots.gpu is not None:
