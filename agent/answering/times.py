@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.answer import Answer, AssumptionOut
 from agent.answering import concept, cost
+from agent.answering.decode import say_ceiling
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import quoted_hint
 from agent.answering.machines import provider_name, short_line
@@ -286,3 +287,4 @@ def say_serving_speed(
         concurrency=concurrency,
         importance=importance,
     )
+    say_ceiling(draft, report, concurrency)

@@ -10,6 +10,7 @@ from pydantic import Field
 from agent.answer import AssumptionOut, FigureOut
 from agent.settings import Settings
 from agent.toolbox.base import Arguments, Report, Tool, description_of
+from agent.toolbox.decode import DecodeBound, decode_bound
 from agent.toolbox.ranges import Range, assumptions_out, figures_out, range_out
 from tools.errors import BadQuantityError
 
@@ -63,6 +64,8 @@ class TimeReport(Report):
     currency: str | None
     assumptions: tuple[AssumptionOut, ...]
     notes: tuple[str, ...]
+    bound: DecodeBound | None = None
+    """Serving: what memory bandwidth allows one stream."""
 
     def summary(self) -> str:
         """Hours, else speed."""
@@ -211,8 +214,17 @@ def _serving_time(arguments: TimeArguments) -> TimeReport:
             output_len=arguments.output_len,
         )
     )
+    bound = decode_bound(
+        gpu=arguments.gpu,
+        model=arguments.model,
+        params_b=arguments.params_b,
+        form=arguments.quantization or arguments.precision,
+        cards=arguments.gpu_count,
+        assumptions=speed.assumptions,
+    )
     return TimeReport(
         figures=figures_out(speed.figures()),
+        bound=bound,
         gpu=arguments.gpu,
         gpu_count=arguments.gpu_count,
         tokens_per_s_per_gpu=None,
