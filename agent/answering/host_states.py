@@ -1,0 +1,69 @@
+"""Host memory that offloaded training takes, against what the machine has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.answer import Verdict
+from agent.answering.draft import BODY, HEAD, Draft
+from agent.answering.found import Found
+from agent.toolbox.memory import MemoryReport
+from tools.units import bytes_from_gb, format_significant, gb_from_bytes
+
+LOW, HIGH = 0.95, 1.4
+"""Around the computed states: buffers, pinned copies, loading and the system."""
+_USABLE = 0.9
+"""Share of host memory that a job can use."""
+
+
+def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
+    """Tells the host memory of an offloaded run; the verdict follows where that runs short."""
+    if not report.host_ram_bytes or not draft.request.slots.offload or report.task != "train":
+        return found
+    slots = draft.request.slots
+    low, high = int(report.host_ram_bytes * LOW), int(report.host_ram_bytes * HIGH)
+    per_param = report.host_ram_bytes / report.params
+    for name, size in (("host_need", report.host_ram_bytes), ("host_low", low),
+                       ("host_high", high)):  # fmt: skip
+        draft.figure(name, size, "B", formula="offloaded states and buffers")
+    draft.figure("host_bytes_per_parameter", round(per_param, 1), "B", formula="host RAM / params")
+    kept = "what_optimizer" if slots.zero_stage in (1, 2) else "what_all"
+    draft.say(
+        "host_states.need", need=_gb(report.host_ram_bytes), low=_gb(low), high=_gb(high),
+        what=draft.phrase(f"host_states.{kept}"), params=f"{report.params / 1e9:.3g}B",
+        bytes=format_significant(per_param, 2), importance=HEAD,
+    )  # fmt: skip
+    ram = slots.host_ram_gb
+    if ram is None:
+        draft.say("host_states.open", importance=BODY)
+        return found
+    usable = bytes_from_gb(ram * _USABLE)
+    draft.figure("host_ram_given", ram, "GB", sources=("user:host_ram_gb",))
+    draft.figure("host_usable", usable, "B", formula=f"host RAM * {_USABLE}")
+    outcome = host_outcome(low, report.host_ram_bytes, high, usable)
+    draft.say(f"host_states.{outcome}", ram=f"{ram:g}", usable=_gb(usable), importance=HEAD)
+    if outcome != "enough" and found.verdict in ("fits", "tight"):
+        draft.lead(f"host_states.lead_{outcome}", need=_gb(report.host_ram_bytes), ram=f"{ram:g}")
+    return replace(found, verdict=_joined(found.verdict, outcome))
+
+
+def host_outcome(low: int, need: int, high: int, usable: int) -> str:
+    """enough, tight or short: which part of the interval the usable memory reaches.
+
+    >>> [host_outcome(90, 100, 140, usable) for usable in (150, 110, 80)]
+    ['enough', 'tight', 'short']
+    """
+    if high <= usable:
+        return "enough"
+    return "tight" if need <= usable and low <= usable else "short"
+
+
+def _joined(verdict: Verdict, outcome: str) -> Verdict:
+    """The card's verdict and the host's together: the worse of the two."""
+    if outcome == "short":
+        return "does_not_fit"
+    return "tight" if outcome == "tight" and verdict == "fits" else verdict
+
+
+def _gb(size_bytes: int) -> str:
+    return f"{gb_from_bytes(size_bytes):,.0f} GB"
