@@ -86,10 +86,17 @@ def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any
     split, speed = results[0].report, results[1].report
     if not isinstance(split, MemoryReport):
         return None
+    split = split.model_copy(update={"host_ram_bytes": _host_bytes(split, whole)})
     verdict = _say_split(draft, split, layers, model.layers)
     if isinstance(speed, TimeReport) and slots.gpu_layers is None:
         _say_speed(draft, speed)
     return Split(verdict, split, whole)
+
+
+def _host_bytes(split: MemoryReport, whole: MemoryReport) -> int:
+    """Host memory of the layers left over; the estimate of one of several cards holds a share."""
+    tables = whole.host_ram_bytes
+    return tables + (split.host_ram_bytes - tables) * split.gpu_count
 
 
 def _speed_arguments(draft: Draft, report: MemoryReport) -> dict[str, Any]:
@@ -123,6 +130,13 @@ def _say_split(draft: Draft, split: MemoryReport, layers: int, total: int) -> Ve
     if split.verdict == "does_not_fit":
         draft.say("host.split_card_short", importance=HEAD, **values)
         return "does_not_fit"
+    if layers == total:
+        draft.say("host.split_all", importance=HEAD, **values)
+        return split.verdict or "depends"
+    if split.gpu_count > 1:
+        each = -(-layers // split.gpu_count)
+        draft.figure("layers_of_a_card", each, "1", formula="layers / cards, rounded up")
+        draft.say("host.split_cards", count=split.gpu_count, each=each, need=values["need"])
     if usable_host is None or ram_gb is None:
         draft.say("host.split_open", importance=HEAD, **values)
         return "depends"

@@ -13,6 +13,7 @@ from agent.answering.changes import say_changes
 from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import Draft
 from agent.answering.found import Found, Steps, failed
+from agent.answering.layer_split import is_layer_split, say_layer_split
 from agent.answering.native_formats import say_native_format
 from agent.answering.numbers import gib
 from agent.answering.offload import can_offload, compose_offload
@@ -91,6 +92,8 @@ def serving(draft: Draft) -> Steps:
         verdict = "depends"
     if card is not None and card.fp8_supported is False and slots.quantization == "fp8":
         verdict = "depends" if verdict != "does_not_fit" else verdict
+    if split is None and is_layer_split(draft, chosen):
+        say_layer_split(draft, chosen)
     _say_serving_details(draft, chosen, others, card)
     if split is not None:
         yield from say_fitting_cards(draft, split.whole)
@@ -178,13 +181,24 @@ def _say_serving_details(
     say_images(draft, chosen)
     is_native = say_native_format(draft, chosen, wide, card)
     say_why(draft, chosen)
-    if chosen.gpu_count > 1:
+    if chosen.gpu_count > 1 and not is_layer_split(draft, chosen):
         draft.say(
             "memory.tensor_parallel", count=chosen.gpu_count, weights=gib(chosen.weights_bytes)
         )
         say_total(draft, chosen)
-    if chosen.verdict != "fits":
-        say_changes(draft, chosen)
+    changes = say_changes(draft, chosen) if chosen.verdict != "fits" else []
+    if not any(change.name.startswith("weight_format=") for change in changes):
+        _say_other_formats(draft, [o for o in others if not (is_native and o is wide)])
+    if slots.framework in ("vllm", "vllm-ascend", "sglang") and chosen.verdict != "fits":
+        share = slots.gpu_memory_utilization or _ENGINE_SHARE
+        draft.say("memory.vllm", share=f"{share:g}")
+    say_parts(draft, chosen)
+    say_assumptions(draft, chosen)
+    say_reference(draft, chosen)
+
+
+def _say_other_formats(draft: Draft, others: list[MemoryReport]) -> None:
+    """What the same model needs in other weight formats, in one line."""
     items = [
         draft.phrase(
             "memory.alternative" if other.verdict else "memory.alternative_plain",
@@ -192,13 +206,7 @@ def _say_serving_details(
             need=gib(other.process_bytes),
             outcome=outcome(draft, other) if other.verdict else "",
         )
-        for other in others if not (is_native and other is wide)
-    ]  # fmt: skip
+        for other in others
+    ]
     if items:
         draft.say("memory.alternatives", items=joined(draft, items))
-    if slots.framework in ("vllm", "vllm-ascend", "sglang") and chosen.verdict != "fits":
-        share = slots.gpu_memory_utilization or _ENGINE_SHARE
-        draft.say("memory.vllm", share=f"{share:g}")
-    say_parts(draft, chosen)
-    say_assumptions(draft, chosen)
-    say_reference(draft, chosen)
