@@ -32,11 +32,17 @@ _CODE = (
     "glossary.py",
     "notes.py",
     "lexical.py",
+    "spelling.py",
     "field.py",
     "snapshot.py",
     "building.py",
 )
-_DATA = ("data/glossary.yaml", "data/sources.yaml", "data/background.txt")
+_DATA = (
+    "data/glossary.yaml",
+    "data/other_trades.yaml",
+    "data/sources.yaml",
+    "data/background.txt",
+)
 _KEPT = 3
 """Indexes kept beside the newest, for checkouts of other versions that share the folder."""
 

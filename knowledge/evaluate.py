@@ -1,7 +1,8 @@
 """How well retrieval does on labelled queries, part by part, and the fit of its constants.
 
 A case has `query`, `lang`, `kind`, `gold_claims` and `also_ok`; a passage that carries one of
-the ids is a hit, the first five passages count. Cases of kind off_corpus must find nothing.
+the ids is a hit, the first five passages count. A passage is also named by itself, as
+``vram#usable``, in `gold_passages`. Cases of kind off_corpus must find nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from knowledge.relevance import (
     CONCEPTS_COUNTED,
     THRESHOLD,
+    TRADES_COUNTED,
     Calibration,
     Evidence,
     Relevance,
@@ -27,6 +29,7 @@ from knowledge.relevance import (
 )
 from knowledge.retriever import Retriever
 from knowledge.text import terms
+from knowledge.types import Passage
 
 TOP = 5
 LANGUAGES = ("zh", "en")
@@ -40,7 +43,7 @@ class Case:
     language: str
     query: str
     accepted: frozenset[str]
-    """Claims of which one must be carried; empty for an off-corpus query."""
+    """Claims or passages of which one must be there; empty for an off-corpus query."""
 
 
 class Result(NamedTuple):
@@ -60,9 +63,16 @@ def read_cases(paths: Iterable[Path]) -> list[Case]:
         for line in path.read_text(encoding="utf-8").splitlines():
             if line.strip():
                 row = json.loads(line)
-                accepted = frozenset([*row["gold_claims"], *row["also_ok"]])
+                named = (row["gold_claims"], row["also_ok"], row.get("gold_passages", ()))
+                accepted = frozenset(key for keys in named for key in keys)
                 found.append(Case(row["id"], row["lang"], row["query"], accepted))
     return found
+
+
+def keys_of(passage: Passage) -> frozenset[str]:
+    """What a case may name a passage by: its claims, and its note and section."""
+    section = passage.passage_id.removeprefix("guide:").rpartition(".")[0]
+    return frozenset([*passage.claims, section])
 
 
 def score(
@@ -71,7 +81,7 @@ def score(
     """Hit rates and mean reciprocal rank by language.
 
     Args:
-        ranked: Claims of each passage found for a case, best first.
+        ranked: Keys of each passage found for a case (`keys_of`), best first.
         cases: Those with an answer are scored.
     """
     results = []
@@ -100,7 +110,7 @@ class Parts:
 
     def __init__(self, retriever: Retriever, cases: Sequence[Case]) -> None:
         self._retriever = retriever
-        self._claims = [frozenset(c) for c in retriever.unit_claims()]
+        self._keys = retriever.unit_keys()
         self._evidence = {c.id: retriever.evidence(c.query) for c in cases}
 
     def evidence(self, case: Case) -> Evidence:
@@ -111,7 +121,7 @@ class Parts:
         """Name of a part → its ranking, ungated but for the last."""
 
         def order(scores: Scores | Relevance) -> list[frozenset[str]]:
-            return [self._claims[u] for u in np.argsort(-scores, kind="stable")[:TOP]]
+            return [self._keys[u] for u in np.argsort(-scores, kind="stable")[:TOP]]
 
         def wording(case: Case) -> Scores:
             return self._retriever.lexical_scores(list(terms(case.query)))
@@ -129,7 +139,7 @@ class Parts:
             found["meaning + wording"] = lambda c: fused(c, lexical=wording(c))
             found["meaning + wording + glossary"] = fused
         found["all, with threshold"] = lambda c: [
-            frozenset(p.claims) for p in self._retriever.search(c.query)
+            keys_of(p) for p in self._retriever.search(c.query)
         ]
         return found
 
@@ -159,19 +169,20 @@ def fit(evidence: Sequence[Evidence], inside: Sequence[bool], *, keep: float = 0
     bias = w[-1] - float(slope @ mean)
     margin = rows[label] @ slope + bias
     bias -= min(0.0, float(np.quantile(margin, 1 - keep)) - 0.05)
-    unit, probe, concept, word = (float(s) for s in slope)
+    unit, probe, concept, word, trade = (float(s) for s in slope)
     return Calibration(
         dense=unit * base.dense,
         lexical=unit * base.lexical,
         probe=probe,
         concept=concept,
         wording=word,
+        other_trade=min(0.0, trade),
         bias=float(bias),
     )
 
 
 def _features(evidence: Evidence, base: Calibration) -> list[float]:
-    """Best unit under the standing ratio of meaning to wording, probe, concepts, words."""
+    """Best unit under the standing ratio of meaning to wording, probe, concepts, words, trades."""
     unit = base.lexical * evidence.lexical
     probe = 0.0
     if evidence.dense is not None and evidence.belonging is not None:
@@ -179,7 +190,8 @@ def _features(evidence: Evidence, base: Calibration) -> list[float]:
         unit = unit + base.dense * above / evidence.spread
         probe = evidence.belonging.probe
     named = float(min(evidence.concept_count, CONCEPTS_COUNTED))
-    return [float(unit.max()), probe, named, evidence.wording]
+    trades = float(min(evidence.trade_count, TRADES_COUNTED))
+    return [float(unit.max()), probe, named, evidence.wording, trades]
 
 
 def table(parts: Parts, retriever: Retriever, cases: Sequence[Case]) -> list[str]:

@@ -1,7 +1,8 @@
 """The bilingual glossary: words of the field that name one concept in either language.
 
 A concept found in a text becomes one more index term, ``c:<concept>``, so that 抢占式 meets
-"preemptible" without either word standing in the other text. The table is data/glossary.yaml.
+"preemptible" without either word standing in the other text. The table is data/glossary.yaml;
+data/other_trades.yaml has the same form and names the trades next door.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tools.errors import DataError
 
 _AS_WORD = r"(?<![a-z0-9.-])(?:{})(?![a-z0-9])"
 _ASCII = re.compile(r"[\x00-\x7f]+")
+_LONG_WORD = re.compile(r"[a-z]{4,}")
 
 
 class _Form(NamedTuple):
@@ -33,8 +35,8 @@ class _Glossary(NamedTuple):
 
 
 @cache
-def _glossary() -> _Glossary:
-    raw = files("knowledge").joinpath("data/glossary.yaml").read_text(encoding="utf-8")
+def _glossary(name: str) -> _Glossary:
+    raw = files("knowledge").joinpath(f"data/{name}.yaml").read_text(encoding="utf-8")
     table: dict[str, list[str]] = yaml.load(raw, Loader=yaml.CBaseLoader)
     found: list[_Form] = []
     patterns = []
@@ -45,7 +47,7 @@ def _glossary() -> _Glossary:
                 continue
             text = fold(form)
             if len(text) < 2:
-                raise DataError(f"data/glossary.yaml: {concept!r} has a form shorter than 2.")
+                raise DataError(f"data/{name}.yaml: {concept!r} has a form shorter than 2.")
             found.append(_Form(text, concept, _ASCII.fullmatch(text) is not None))
     return _Glossary(tuple(found), tuple(patterns))
 
@@ -70,8 +72,28 @@ def concepts(text: str) -> frozenset[str]:
     >>> sorted(concepts("spot 被回收了怎么办"))
     ['reclaim', 'spot']
     """
-    folded = fold(text)
-    glossary = _glossary()
+    return _named_in(fold(text), _glossary("glossary"))
+
+
+def other_trades(text: str) -> frozenset[str]:
+    """Trades next door that a text names: games, mining, mending a PC, hosting a site.
+
+    >>> sorted(other_trades("显卡花屏还能打游戏吗"))
+    ['games', 'mending']
+    """
+    return _named_in(fold(text), _glossary("other_trades"))
+
+
+@cache
+def field_words() -> frozenset[str]:
+    """Latin words of the glossary, four letters or more: what a misspelt word may have meant."""
+    forms = _glossary("glossary").forms
+    return frozenset(
+        word for f in forms if f.is_ascii for word in f.text.split() if _LONG_WORD.fullmatch(word)
+    )
+
+
+def _named_in(folded: str, glossary: _Glossary) -> frozenset[str]:
     found = {
         f.concept
         for f in glossary.forms

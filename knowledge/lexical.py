@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge.glossary import concepts
+from knowledge.glossary import concepts, other_trades
 from knowledge.text import terms
 
 K1 = 1.2
@@ -25,10 +25,11 @@ B = 0.5
 
 
 def index_terms(text: str, *, glossary: bool = True) -> list[str]:
-    """Terms of a text, with its concepts as ``c:<concept>``."""
+    """Terms of a text, with its concepts as ``c:<concept>``, other trades as ``x:<trade>``."""
     found = list(terms(text))
     if glossary:
         found.extend(f"c:{concept}" for concept in sorted(concepts(text)))
+        found.extend(f"x:{trade}" for trade in sorted(other_trades(text)))
     return found
 
 

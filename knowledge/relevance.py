@@ -25,6 +25,8 @@ THRESHOLD = 0.5
 """A query whose best unit stays below this is answered with nothing."""
 CONCEPTS_COUNTED = 4
 """More concepts than this say no more about a query."""
+TRADES_COUNTED = 2
+"""More words of other trades than of so many trades say no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Calibration:
     """Per concept of the field that the query names."""
     wording: float
     """Per unit of log odds of the query's words."""
+    other_trade: float
+    """Per trade next door that the query names."""
     bias: float
 
 
@@ -54,6 +58,8 @@ class Evidence:
     concept_count: int
     wording: float
     """Log odds of the query's words, summed (field.wording_place)."""
+    trade_count: int = 0
+    """Trades next door that the query names (glossary.other_trades)."""
     dense: Scores | None = None
     """(units,) cosines; None where no embedder was there."""
     belonging: Belonging | None = None
@@ -79,7 +85,7 @@ def relevance(evidence: Evidence, constants: Calibration | None = None) -> Relev
         + c.concept * min(e.concept_count, CONCEPTS_COUNTED)
         + c.bias
     )
-    x = x + c.wording * e.wording
+    x = x + c.wording * e.wording + c.other_trade * min(e.trade_count, TRADES_COUNTED)
     if e.dense is not None and e.belonging is not None:
         x = x + c.dense * (e.dense - e.belonging.nearest_background) / e.spread
         x = x + c.probe * e.belonging.probe

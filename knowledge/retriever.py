@@ -17,12 +17,13 @@ from knowledge.building import build, index_folder
 from knowledge.corrections import errata_of_claims
 from knowledge.embedders import Embedder, make_embedder
 from knowledge.field import wording_place
-from knowledge.glossary import concepts
+from knowledge.glossary import concepts, other_trades
 from knowledge.library import Library
 from knowledge.relevance import THRESHOLD, Evidence, Scores, document_relevance, relevance
 from knowledge.settings import KnowledgeSettings
 from knowledge.snapshot import Snapshot
 from knowledge.sources import get_source
+from knowledge.spelling import corrected
 from knowledge.text import language_of, terms, weight
 from knowledge.types import Language, Mode, Passage, Section
 from tools.errors import BackendError
@@ -110,25 +111,28 @@ class Retriever:
 
     def evidence(self, text: str) -> Evidence:
         """What speaks for each unit of the guidance, measured for one query."""
-        found = concepts(text)
-        asked = (*terms(text), *(f"c:{c}" for c in found))
+        text = corrected(text, self._guidance.words)
+        found, trades = concepts(text), other_trades(text)
+        asked = (*terms(text), *(f"c:{c}" for c in found), *(f"x:{t}" for t in trades))
         lexical = self._guidance.lexical.scores(asked)
         wording = wording_place(self._guidance.odds, asked)
         embedder, field = self._get_embedder(), self._guidance.field
         if embedder is None or field is None:
-            return Evidence(lexical, asked, len(found), wording)
+            return Evidence(lexical, asked, len(found), wording, len(trades))
         vector = embedder.query(text)
         dense = self._guidance.dense(vector)
         place, spread = field.place(vector), field.spread
-        return Evidence(lexical, asked, len(found), wording, dense, place, spread, vector)
+        counted = (len(found), wording, len(trades))
+        return Evidence(lexical, asked, *counted, dense, place, spread, vector)
 
     def lexical_scores(self, query_terms: Sequence[str]) -> Scores:
         """Share of some terms that each unit of the guidance holds, (units,)."""
         return self._guidance.lexical.scores(query_terms)
 
-    def unit_claims(self) -> list[tuple[str, ...]]:
-        """Claims of each unit of the guidance, in the order of its scores."""
-        return [self._guidance.passages[rows[0]].claims for rows in self._guidance.units]
+    def unit_keys(self) -> list[frozenset[str]]:
+        """Claims and name of each unit of the guidance, in the order of its scores."""
+        firsts = (self._guidance.passages[rows[0]] for rows in self._guidance.units)
+        return [frozenset([*s.claims, s.unit_id]) for s in firsts]
 
     def _get_embedder(self) -> Embedder | None:
         if not self._is_loaded:

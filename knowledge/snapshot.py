@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from knowledge.field import Field, word_odds
 from knowledge.lexical import LexicalIndex, index_terms
+from knowledge.spelling import stems_of
 from knowledge.types import Section
 
 Vectors = NDArray[np.float32]
@@ -73,6 +74,8 @@ class Snapshot:
     field: Field | None = None
     odds: dict[str, float] = dataclass_field(default_factory=dict)
     """What each term says about belonging to the field; empty for a reader's documents."""
+    words: frozenset[str] = frozenset()
+    """Stems of all words that occur, of the field or not: what is not misspelt."""
 
     @classmethod
     def build(
@@ -112,8 +115,11 @@ class Snapshot:
 
     def with_odds(self, background: Iterable[str]) -> Snapshot:
         """The same index, knowing which words speak for its field and which against it."""
+        background = tuple(background)
         asks = (index_terms(ask) for s in self.passages for ask in (s.title, *s.asks))
-        return replace(self, odds=word_odds(asks, map(index_terms, background)))
+        odds = word_odds(asks, map(index_terms, background))
+        texts = (text for s in self.passages for text in (s.title, s.text, *s.asks))
+        return replace(self, odds=odds, words=stems_of((*texts, *background)))
 
     def dense(self, query: Vectors) -> Vectors:
         """Best cosine of each unit's views with the query, (units,)."""
@@ -128,7 +134,12 @@ class Snapshot:
         """Writes the index into an existing folder."""
         rows = [_to_row(s) for s in self.passages]
         (folder / "passages.json").write_text(json.dumps(rows, ensure_ascii=False), "utf-8")
-        meta = {"embedder_id": self.embedder_id, "units": self.units, "odds": self.odds}
+        meta = {
+            "embedder_id": self.embedder_id,
+            "units": self.units,
+            "odds": self.odds,
+            "words": sorted(self.words),
+        }
         (folder / "snapshot.json").write_text(json.dumps(meta), encoding="utf-8")
         np.save(folder / "vectors.npy", self.vectors)
         np.save(folder / "bounds.npy", self.view_bounds)
@@ -150,6 +161,7 @@ class Snapshot:
             embedder_id=meta["embedder_id"],
             field=Field.load(folder),
             odds=meta["odds"],
+            words=frozenset(meta["words"]),
         )
 
 

