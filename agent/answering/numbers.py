@@ -69,11 +69,18 @@ def count(value: float, language: Language) -> str:
     return format_significant(value, 6)
 
 
+_YEAR = 8760
+"""Hours of a year."""
+_YEARS_FROM = 2 * _YEAR
+
+
 def duration(hours: float, language: Language) -> str:
     """A span of time in the unit people would use.
 
     >>> duration(0.5, "zh"), duration(3.3, "en"), duration(100, "en")
     ('30 分钟', '3.3 hours', '100 hours (4.2 days)')
+    >>> duration(2.2e6, "en")
+    '250 years'
     """
     if hours < 1 / 60:
         return f"{format_significant(hours * 3600, 2)} {'秒' if language == 'zh' else 'seconds'}"
@@ -81,10 +88,14 @@ def duration(hours: float, language: Language) -> str:
         return f"{format_significant(hours * 60, 2)} {'分钟' if language == 'zh' else 'minutes'}"
     if hours < 48:
         return f"{format_significant(hours, 2)} {'小时' if language == 'zh' else 'hours'}"
-    days = f"{format_significant(hours / 24, 2)} {'天' if language == 'zh' else 'days'}"
+    if hours >= _YEARS_FROM:
+        years = f"{float(format_significant(hours / _YEAR, 2)):,.0f}"
+        return f"{years} 年" if language == "zh" else f"{years} years"
+    days = f"{format_significant(hours / 24, 2 if hours < 2400 else 3)}"
+    days = f"{days} {'天' if language == 'zh' else 'days'}"
     if hours >= 480:
         return days
-    told = format_significant(hours, 2)
+    told = format_significant(hours, 2 if hours < 100 else 3)
     return f"{told} 小时（{days}）" if language == "zh" else f"{told} hours ({days})"
 
 

@@ -39,6 +39,9 @@ _PER_CARD = re.compile(
     r"|一?张卡(?:每|一)|卡时|单卡.{0,4}价",
     re.IGNORECASE,
 )
+_CARD_HOUR = re.compile(
+    r"(?:per|a|/)\s?(?:gpu|card)[- /]?(?:h(?![a-z])|hours?|hr)|卡时|每?卡(?:每|一)?小时", re.IGNORECASE
+)
 _SMALLER = re.compile(
     r"(?:single|one|1)[- ](?:gpu|card)|smaller (?:size|type|one|sibling)|next size down"
     r"|half the size|单卡|单张|一张卡|小一[号点档]|更小的?(?:规格|型号)|小规格|少一半",
@@ -70,7 +73,7 @@ def applies(request: Request, context: Context) -> bool:
         return True
     if slots.samples is not None or slots.tokens is not None:
         return False
-    price = _price(request)
+    price = price_said(request)
     if price is not None and price.per == "hour" and slots.hours is not None:
         return True
     if len(slots.instances or ()) > 1 or machine_meant(request, context) is None:
@@ -86,7 +89,7 @@ def compose(request: Request, context: Context) -> Plan:
     """The product, each factor told."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
-    price = _price(request)
+    price = price_said(request)
     before = sibling_of(request, context)
     if before is not None:
         return (yield from _sibling(draft, before))
@@ -119,9 +122,18 @@ def sibling_of(request: Request, context: Context) -> Request | None:
     return last if is_sum and not is_named and len(request.search_query) <= _SHORT else None
 
 
-def _price(request: Request) -> Money | None:
+def price_said(request: Request) -> Money | None:
+    """The price in the question; of several the first. That of a card hour is one an hour."""
     price = request.slots.price
-    return (price[0] if price else None) if isinstance(price, tuple) else price
+    first = (price[0] if price else None) if isinstance(price, tuple) else price
+    if first is not None and first.per != "hour" and _CARD_HOUR.search(request.search_query):
+        return first.model_copy(update={"per": "hour"})
+    return first
+
+
+def is_per_card(request: Request) -> bool:
+    """Whether the price that was said is that of one card."""
+    return _PER_CARD.search(request.search_query) is not None
 
 
 def _is_month(request: Request) -> bool:
@@ -131,12 +143,12 @@ def _is_month(request: Request) -> bool:
 
 def _factors(draft: Draft, hours: float, *, is_month: bool = False) -> list[_Factor]:
     """Everything that multiplies a price an hour."""
-    slots, text = draft.request.slots, draft.request.search_query
+    slots = draft.request.slots
     raw = [("month" if is_month else "hours", hours)]
     machines = slots.instance_count or (slots.nodes if slots.instance is not None else None)
     if machines:
         raw.append(("machines", machines))
-    if slots.gpu_count and slots.gpu_count > 1 and _PER_CARD.search(text):
+    if slots.gpu_count and slots.gpu_count > 1 and is_per_card(draft.request):
         raw.append(("cards", slots.gpu_count))
     from agent.answering.cost import is_per_epoch
 

@@ -14,6 +14,7 @@ from agent.answering.machines import provider_name, short_line
 from agent.answering.numbers import count, duration, money
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.price_said import say_cost_at_price
 from agent.answering.renting import default_provider, default_region
 from agent.answering.run_words import joined
 from agent.request import Request
@@ -161,6 +162,8 @@ def say_cost(
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
     """Cost on the cheapest type with these cards; on a larger one where the cloud has no other."""
     if report.hours is None:
+        return
+    if say_cost_at_price(draft, report):
         return
     priced = _priced(found)
     if not priced:
