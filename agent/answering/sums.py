@@ -40,7 +40,8 @@ _PER_CARD = re.compile(
     re.IGNORECASE,
 )
 _CARD_HOUR = re.compile(
-    r"(?:per|a|/)\s?(?:gpu|card)[- /]?(?:h(?![a-z])|hours?|hr)|卡时|每?卡(?:每|一)?小时", re.IGNORECASE
+    r"(?:per|a|/)\s?(?:gpu|card)[- /]?(?:h(?![a-z])|hours?|hr)|卡时|每?卡(?:每|一)?小时",
+    re.IGNORECASE,
 )
 _SMALLER = re.compile(
     r"(?:single|one|1)[- ](?:gpu|card)|smaller (?:size|type|one|sibling)|next size down"
