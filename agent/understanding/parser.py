@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -209,8 +210,21 @@ def _read_all(document: Document, board: Board) -> None:
     read_amounts(document, board)
     read_counts(document, board)
     read_loose_tokens(document, board)
-    names = [(r.start, r.end) for r in board.readings if r.slot in _NAMES]
+    names = [
+        (_path_start(document.text, r.start) if r.slot == "model_match" else r.start, r.end)
+        for r in board.readings
+        if r.slot in _NAMES
+    ]
     read_words(document, board, names=names)
+
+
+_OWNER = re.compile(r"[a-z0-9_.\-]{2,40}/\Z")
+
+
+def _path_start(text: str, start: int) -> int:
+    """Where a name begins with the owner of its repository: unsloth/Qwen3-14B runs no unsloth."""
+    found = _OWNER.search(text[max(0, start - 48) : start])
+    return start - len(found[0]) if found is not None else start
 
 
 def _extra(pasted: list[Pasted], topics: tuple[str, ...]) -> set[str]:

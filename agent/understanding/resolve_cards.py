@@ -135,13 +135,8 @@ def _bare_size(board: Board) -> Reading | None:
     return sizes[0] if _CARD_GB[0] <= sizes[0].value <= _CARD_GB[1] else None
 
 
-def _cards_without_name(board: Board, out: Resolution) -> None:
-    memory = board.best("gpu_mem_gb")
-    if memory is not None:
-        out.put("gpu_mem_gb", memory.value, memory)
-    elif not board.has("gpu_none") and (bare := _bare_size(board)) is not None:
-        memory = bare
-        out.put("gpu_mem_gb", bare.value, bare, inferred=True)
+def _count_without_name(board: Board, out: Resolution, memory: Reading | None) -> None:
+    """How many cards, where none is named."""
     loose, per_node, nodes = board.best("loose_count"), board.best("per_node"), board.best("nodes")
     impossible = board.best("impossible_count")
     if impossible is not None:
@@ -150,8 +145,20 @@ def _cards_without_name(board: Board, out: Resolution) -> None:
         out.put("gpu_count", per_node.value * nodes.value, per_node)
     elif loose is not None:
         out.put("gpu_count", loose.value, loose)
+    elif (pasted_count := board.best("gpu_count_pasted")) is not None:
+        out.put("gpu_count", pasted_count.value, pasted_count)
     elif memory is not None and not board.has("asks_count"):
         out.put("gpu_count", 1, memory, inferred=True)
+
+
+def _cards_without_name(board: Board, out: Resolution) -> None:
+    memory = board.best("gpu_mem_gb")
+    if memory is not None:
+        out.put("gpu_mem_gb", memory.value, memory)
+    elif not board.has("gpu_none") and (bare := _bare_size(board)) is not None:
+        memory = bare
+        out.put("gpu_mem_gb", bare.value, bare, inferred=True)
+    _count_without_name(board, out, memory)
     pasted = board.best("pasted_card")
     if pasted is not None:
         out.put("gpu", pasted.value, pasted)

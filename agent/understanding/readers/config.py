@@ -18,6 +18,8 @@ _PAIR = re.compile(
     r"(?P<value>\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\[[^\]\n]{0,300}\]|-?[^\s,;:=(){}\"'#\u3400-\u9fff]{1,120}(?:,(?=[a-z_]+[\s,])[a-z_,]+)?)"
 )
 _SWITCH = re.compile(r"(?<![a-z0-9_.\-])--(?P<key>[a-z][a-z0-9_\-]{1,40})")
+_WEAK = 2
+"""Keys that several programs share, of which so many together tell one."""
 _NUMERIC = {"int", "float", "tokens"}
 
 
@@ -78,6 +80,9 @@ def note_settings(
     short = load("config_keys")["short"].get(program or "", {})
     flags = load("config_keys")["flags"]
     for setting in settings:
+        if origin == "pasted" and _is_unknown_figure(setting, short):
+            document.take(setting.start, setting.end)
+            board.add("quiet", True, setting.start, setting.end)
         slot, kind = _kinds().get(setting.key, (None, ""))
         if slot is None and setting.key in short:
             slot, kind = short[setting.key]
@@ -95,7 +100,21 @@ def note_settings(
         document.take(setting.start, setting.end)
         board.add("quiet", True, setting.start, setting.end)
         if value is not None and slot is not None:
-            board.add(slot, value, setting.start, setting.end, origin=origin, weight=3.0)
+            weight = 1.0 if "eval" in setting.key else 3.0
+            board.add(slot, value, setting.start, setting.end, origin=origin, weight=weight)
+
+
+_FIGURE = re.compile(r"-?\d[\d.e+\-]*|true|false|null|none|auto")
+
+
+def _is_unknown_figure(setting: Setting, short: Any) -> bool:
+    """A number or switch under a key that fills no slot: nothing else may read it."""
+    known = (
+        setting.key in _kinds()
+        or setting.key in short
+        or setting.key in load("config_keys")["flags"]
+    )
+    return not known and _FIGURE.fullmatch(setting.value.lower()) is not None
 
 
 def _value(setting: Setting, kind: str) -> Any:
@@ -124,4 +143,5 @@ def program_of(keys: set[str]) -> dict[str, int]:
     """How many telling keys of each program are there."""
     rows = load("config_keys")["programs"]
     counts = {name: len(keys & set(row["keys"])) for name, row in rows.items()}
-    return {name: count for name, count in counts.items() if count}
+    weak = {name: len(keys & set(row.get("weak", ()))) for name, row in rows.items()}
+    return {name: counts[name] + weak[name] for name in rows if counts[name] or weak[name] >= _WEAK}

@@ -9,7 +9,7 @@ from typing import Any
 from agent.understanding.data import load
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
-from tools.units import parse_bytes
+from tools.units import KIB, parse_bytes
 
 _PLACEHOLDERS = {
     "<size>": r"(?P<size>\d{1,9}(?:\.\d{1,4})?\s?(?:[kmgt]i?b))",
@@ -49,6 +49,8 @@ def fields_of(kind: str, document: Document, board: Board) -> dict[str, Any]:
                 continue
             found = _pattern(template).search(text)
             value = _read(found) if found is not None else None
+            if value is not None and kind == "host_kill" and found is not None:
+                value = _kernel_size(found, value)
             if found is not None and value is not None:
                 fields[name] = value
                 read.append(found.span())
@@ -80,6 +82,12 @@ def _read(found: re.Match[str]) -> int | float | None:
     if groups.get("int"):
         return int(groups["int"].replace(",", ""))
     return float(groups["num"]) if groups.get("num") else None
+
+
+def _kernel_size(found: re.Match[str], value: float) -> int | float:
+    """The kernel writes kB and means KiB."""
+    written = found.groupdict().get("size") or ""
+    return round(value * KIB / 1000) if written.endswith("kb") else value
 
 
 def _size(written: str) -> int | None:

@@ -228,6 +228,12 @@ def _merged_slices(cards: list[Card]) -> list[Card]:
     if len(sliced) == 1 and len(whole) == 1 and (sliced[0].slice_name or "")[:1].isdigit():
         part, card = sliced[0], whole[0]
         return [replace(card, slice_name=part.slice_name, memory_gb=part.memory_gb, also=())]
+    if (
+        len(sliced) > 1
+        and len(whole) == 1
+        and all((c.slice_name or "")[:1].isdigit() for c in sliced)
+    ):
+        return sliced  # the card of a list of its slices
     return cards
 
 

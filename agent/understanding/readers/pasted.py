@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent.request import Pasted
-from agent.understanding.data import load
-from agent.understanding.readers.config import (
-    Setting,
-    find_settings,
-    note_settings,
-    program_of,
-)
+from agent.understanding.readers.config import find_settings, note_settings, program_of
 from agent.understanding.readers.logs import fields_of, has_marks, messages_in
+from agent.understanding.readers.pasted_config import config_in_lines, json_blocks, note_kind
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 from tools.units import MIB, gib_from_bytes
@@ -24,12 +18,16 @@ if TYPE_CHECKING:
     from tools.probe.report import Device
 
 _MIB_PAIR = re.compile(r"(?<![0-9.])(\d{1,6})\s?mib\s?/\s?(\d{3,6})\s?mib")
+_GPUSTAT = re.compile(r"(?<=\|)\s{0,8}(\d{1,6})\s?/\s?(\d{4,6})\s?mb(?=\s?\|)")
+_TABLE_LINE = re.compile(r"^\s*\d{1,2},[^\n]{3,60}?,[^\n]*?\d\s?mib[^\n]*", re.MULTILINE)
+_MIB = re.compile(r"\d{1,6}\s?mib")
+"""A line of ``nvidia-smi --query-gpu ... --format=csv``, and the sizes in it."""
 _BUS_ID = re.compile(
     r"(?<![0-9a-f])[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.\d|(?:gpu|mig)-[0-9a-f]{8}-[0-9a-f\-]{10,40}"
 )
 _COMMANDS = {
     "vllm": re.compile(
-        r"vllm serve\s+(?P<model>\S{2,120})|vllm\.entrypoints|(?<![a-z])vllm\s+(?:bench|run)"
+        r"vllm serve\s+(?P<model>\S{2,120})|vllm\.entrypoints|vllm/vllm-openai|(?<![a-z])vllm\s+(?:bench|run)"
     ),
     "llama-server": re.compile(r"(?<![a-z])(?:\./)?llama-server(?:\.exe)?\s+-"),
     "llama-cli": re.compile(r"(?<![a-z])(?:\./)?llama-cli(?:\.exe)?\s+-"),
@@ -43,30 +41,25 @@ _LAUNCH = re.compile(
     r"[^\n]{0,600}"
 )
 _FRAMEWORK_OF = {"llama-server": "llama.cpp", "llama-cli": "llama.cpp"}
-_CONFIG_KEYS = (
-    "architectures", "model_type", "hidden_size", "num_hidden_layers", "num_attention_heads",
-    "num_key_value_heads", "head_dim", "intermediate_size", "vocab_size", "tie_word_embeddings",
-    "max_position_embeddings", "torch_dtype", "num_experts", "num_local_experts",
-    "num_experts_per_tok", "moe_intermediate_size", "n_routed_experts", "n_shared_experts",
-    "first_k_dense_replace", "q_lora_rank", "kv_lora_rank", "qk_rope_head_dim",
-    "qk_nope_head_dim", "v_head_dim", "sliding_window", "rope_scaling", "attention_bias",
-    "shared_expert_intermediate_size", "quantization_config", "layer_types", "text_config",
-)  # fmt: skip
-_MANY = 3
 _MACHINE_TEXT = 60_000
 """Characters of a pasted state that are looked at."""
 
 
 def read_pasted(document: Document, board: Board) -> list[Pasted]:
     """Note what configuration, commands and logs say; their kinds, with the numbers lifted."""
-    _take_bus_ids(document, board)
+    _take_noise(document, board)
+    _host_memory(document, board)
     text = document.text
     found: list[Pasted] = []
     settings = find_settings(document)
     program = _command(document, board, found)
-    found += _json_blocks(document, board)
+    blocks = json_blocks(document, board)
+    found += [pasted for pasted, _, _ in blocks]
+    settings = [s for s in settings if not any(low <= s.start < high for _, low, high in blocks)]
+    described = None if blocks else config_in_lines(settings, board)
+    found += [described] if described is not None else []
     kinds = program_of({setting.key for setting in settings})
-    is_config = _note_kind(settings, kinds, found, board)
+    is_config = note_kind(settings, kinds, found, board) or described is not None
     is_pasted = bool(program) or is_config or any(p.kind.endswith("_json") for p in found)
     note_settings(
         document, board, settings, origin="pasted" if is_pasted else "said", program=program
@@ -79,6 +72,8 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
                 board.add("log_total_bytes", fields["total_bytes"], origin="pasted")
             if kind == "vllm_log" and fields:
                 board.add("framework", "vllm", origin="pasted", weight=0.5)
+                if "max_seq_len" in fields:
+                    board.add("seq_len", fields["max_seq_len"], origin="pasted")
             if kind == "host_kill" or fields:
                 found.append(Pasted(kind=kind, fields=fields))
     _machine(document, board, found)
@@ -93,11 +88,39 @@ def _note_total(total_bytes: int, board: Board) -> None:
     board.add("gpu_mem_total_mib", int(gib_from_bytes(total_bytes) * 1024), origin="inferred")
 
 
-def _take_bus_ids(document: Document, board: Board) -> None:
-    """PCI addresses and UUIDs look like sizes ("3B") and are none."""
-    for hit in islice(_BUS_ID.finditer(document.text), 256):
-        document.take(hit.start(), hit.end())
-        board.add("quiet", True, hit.start(), hit.end())
+def _take_noise(document: Document, board: Board) -> None:
+    """PCI addresses look like sizes ("3B"), bars of loading weights like steps; neither is one."""
+    for pattern in (_BUS_ID, _LOADING):
+        for hit in islice(pattern.finditer(document.text), 256):
+            document.take(hit.start(), hit.end())
+            board.add("quiet", True, hit.start(), hit.end())
+
+
+_LOADING = re.compile(
+    r"(?:loading|downloading|fetching)[^\n]{0,60}(?:shards?|files?|weights)[^\n]{0,160}"
+)
+_FREE = re.compile(
+    r"(?<![a-z])(?:mem:\s{1,20}|free -[gh][^\d\n]{0,8})(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt]i?(?![a-z]))?"
+)
+_FREE_UNIT = {"m": 1 / 1024, "g": 1.0, "t": 1024.0}
+_LARGEST_HOST_GB = 8192
+
+
+def _host_memory(document: Document, board: Board) -> None:
+    """The host's memory from the first figure of ``free``; without a unit GiB, or MiB when large."""
+    found = _FREE.search(document.text)
+    if found is None:
+        return
+    value = float(found["n"])
+    unit = (found["unit"] or ("m" if value > _LARGEST_HOST_GB else "g"))[0]
+    board.add(
+        "host_ram_gb",
+        round(value * _FREE_UNIT[unit], 1),
+        found.start(),
+        found.end(),
+        origin="pasted",
+    )
+    document.take(found.start(), found.end())
 
 
 def _command(document: Document, board: Board, found: list[Pasted]) -> str | None:
@@ -117,132 +140,18 @@ def _command(document: Document, board: Board, found: list[Pasted]) -> str | Non
     return program
 
 
-def _note_kind(
-    settings: list[Setting], kinds: dict[str, int], found: list[Pasted], board: Board
-) -> bool:
-    """Name the program whose configuration this is; False where it is none."""
-    lines = sum(1 for setting in settings if setting.key in _telling_keys())
-    for name in ("llamafactory", "axolotl", "ms-swift"):
-        if kinds.get(name) and lines >= _MANY:
-            fields = {s.key: s.value for s in settings[:60] if s.key in _telling_keys()}
-            found.append(Pasted(kind="yaml_config", fields={"program": name, **fields}))
-            slot = "framework" if name == "llamafactory" else "library"
-            board.add(slot, name, origin="pasted")
-            board.add("task_cue", "train", origin="pasted")
-            return True
-    if kinds.get("accelerate", 0) >= 2:
-        found.append(Pasted(kind="accelerate_config", fields={}))
-        _accelerate(settings, board)
-        return True
-    if kinds.get("trainer", 0) >= 2:
-        fields = {s.key: s.value for s in settings[:60] if s.key in _telling_keys()}
-        found.append(Pasted(kind="training_arguments", fields=fields))
-        board.add("task_cue", "train", origin="pasted")
-        return True
-    return lines >= _MANY
-
-
-def _telling_keys() -> set[str]:
-    rows = load("config_keys")
-    known = {key for row in rows["keys"].values() for key in row["keys"]}
-    return (
-        known
-        | set(rows["flags"])
-        | {key for row in rows["programs"].values() for key in row["keys"]}
-    )
-
-
-def _accelerate(settings: list[Setting], board: Board) -> None:
-    for setting in settings:
-        if setting.key == "distributed_type":
-            kind = setting.value.lower()
-            if kind in ("fsdp", "multi_gpu"):
-                board.add(
-                    "strategy",
-                    "fsdp" if kind == "fsdp" else "ddp",
-                    setting.start,
-                    setting.end,
-                    origin="pasted",
-                )
-    board.add("task_cue", "train", origin="pasted")
-
-
-def _json_blocks(document: Document, board: Board) -> list[Pasted]:
-    """Hugging Face and DeepSpeed JSON anywhere in the text."""
-    found: list[Pasted] = []
-    decoder = json.JSONDecoder()
-    text, place = document.text, 0
-    for _ in range(6):
-        place = text.find("{", place)
-        if place < 0:
-            break
-        try:
-            block, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            place += 1
-            continue
-        if isinstance(block, dict):
-            pasted = _known_json(_as_written(document, place, end) or block, board, place, end)
-            if pasted is not None:
-                found.append(pasted)
-                document.take(place, end)
-        place = end
-    return found
-
-
-def _as_written(document: Document, start: int, end: int) -> dict[str, Any] | None:
-    """The block in its own capitals."""
-    try:
-        block = json.loads(document.span(start, end).text)
-    except (ValueError, RecursionError):
-        return None
-    return block if isinstance(block, dict) else None
-
-
-def _known_json(block: dict[str, Any], board: Board, start: int, end: int) -> Pasted | None:
-    inner = block.get("text_config") if isinstance(block.get("text_config"), dict) else block
-    if isinstance(inner, dict) and "hidden_size" in inner and "num_hidden_layers" in inner:
-        fields = {key: inner[key] for key in _CONFIG_KEYS if key in inner}
-        board.add("hf_config", fields, start, end, origin="pasted")
-        return Pasted(kind="hf_config", fields=fields)
-    zero = block.get("zero_optimization")
-    if isinstance(zero, dict) or "train_micro_batch_size_per_gpu" in block:
-        _deepspeed(block, zero if isinstance(zero, dict) else {}, board, start, end)
-        return Pasted(kind="deepspeed_json", fields={})
-    return None
-
-
-def _deepspeed(
-    block: dict[str, Any], zero: dict[str, Any], board: Board, start: int, end: int
-) -> None:
-    stage = zero.get("stage")
-    if isinstance(stage, int) and 0 <= stage <= 3:
-        board.add("zero_stage", stage, start, end, origin="pasted")
-    for name in ("offload_optimizer", "offload_param"):
-        target = zero.get(name)
-        if isinstance(target, dict) and target.get("device", "cpu") != "none":
-            board.add("offload", True, start, end, origin="pasted")
-    for key, slot in (
-        ("train_micro_batch_size_per_gpu", "batch"),
-        ("gradient_accumulation_steps", "grad_accum"),
-    ):
-        if isinstance(block.get(key), int):
-            board.add(slot, block[key], start, end, origin="pasted")
-    for name in ("bf16", "fp16"):
-        section = block.get(name)
-        if isinstance(section, dict) and section.get("enabled") is True:
-            board.add("precision", name, start, end, origin="pasted")
-    board.add("task_cue", "train", start, end, origin="pasted")
-
-
 def _machine(document: Document, board: Board, found: list[Pasted]) -> None:
     """Cards, memory and its use from nvidia-smi, npu-smi, rocm-smi and the like."""
     pairs = [
         (int(hit[1]), int(hit[2]), hit.start(), hit.end())
-        for hit in islice(_MIB_PAIR.finditer(document.text), 64)
+        for pattern in (_MIB_PAIR, _GPUSTAT)
+        for hit in islice(pattern.finditer(document.text), 64)
     ]
     for _, _, low, high in pairs:
         document.take(low, high)
+    for hit in islice(_TABLE_LINE.finditer(document.text), 64):
+        for size in _MIB.finditer(document.text, *hit.span()):
+            document.take(*size.span())
     devices = _devices(document) if has_marks("nvidia_smi", document.text) else []
     states = [
         (int(d.used_bytes // MIB), int(d.total_bytes // MIB))
@@ -250,6 +159,8 @@ def _machine(document: Document, board: Board, found: list[Pasted]) -> None:
         if d.used_bytes is not None and d.total_bytes is not None and d.parent_index is None
     ] or [(used, total) for used, total, _, _ in pairs]
     if not states:
+        if any(d.spec is not None for d in devices):  # nvidia-smi -L: names alone
+            found.append(Pasted(kind="nvidia_smi", fields={}))
         return
     start, end = (pairs[0][2], pairs[0][3]) if pairs else (0, 0)
     board.add("gpu_mem_used_mib", states[0][0], start, end, origin="pasted")

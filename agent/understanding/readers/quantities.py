@@ -21,7 +21,8 @@ _MOST = 50
 """Matches of one rule that are looked at."""
 _VERBS = (
     "就 已经 只 能 只能 只能开 最多 最多开 能开 都 都是 用 要 开 设 设成 设为 "
-    "设到 调到 改成 改到 是 为 到 开到 填 填了 设了 设置 设置为 掉到 降到 涨到 拉到 控制在 限制在 只有 有 才 共 分别 "
+    "设到 调到 改成 改到 是 为 到 开到 "
+    "填 填了 设了 设置 设置为 掉到 降到 涨到 拉到 控制在 限制在 只有 有 才 共 分别 "
     "of is to at under over"
 )
 _NEARLY = "大概 大约 约 差不多 估计 的估计 的大概 也就 顶多 about around up only roughly"
@@ -215,7 +216,7 @@ _SPEECH = ("千万", "十分", "百分", "万一")
 def _is_figure_of_speech(text: str, start: int, end: int) -> bool:
     """Whether Chinese numerals are no number: 一样, 十分, 千万."""
     if text[start : start + 1].isascii():
-        return False
+        return text.startswith("点几", end)  # "才1点几"
     return text.startswith(_SPEECH_BEHIND, end) or text.startswith(_SPEECH, start)
 
 

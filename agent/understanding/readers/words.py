@@ -44,7 +44,8 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
         board: Where readings go.
         names: Spans of models, cards and instances: words inside them are theirs.
     """
-    text = blanked(document.text, names)
+    whole = blanked(document.text, names)
+    text = blanked(whole, [(reading.start, reading.end) for reading in board.of("quiet")])
     for slot in _PLAIN:
         for hit in words(slot).find(text):
             board.add(slot, hit.value, hit.start, hit.end)
@@ -57,9 +58,8 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
         board.add("concurrency", 1, hit.start, hit.end)
     for hit in words("no_gpu").find(text):
         board.add("gpu_none", True, hit.start, hit.end)
-    _read_methods(text, board)
-    quiet = [(reading.start, reading.end) for reading in board.of("quiet")]
-    _read_quantization(blanked(text, quiet), board)
+    _read_methods(whole, board)
+    _read_quantization(text, board)
     for slot in ("library", "apple"):
         for hit in words(slot).find(text):
             board.add(slot, hit.value, hit.start, hit.end)
