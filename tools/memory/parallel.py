@@ -15,6 +15,9 @@ _LIVE_PARAMETERS = 1_000_000_000
 """stage3_max_live_parameters and sub_group_size of ZeRO-3, in elements."""
 _NVME_BUFFERS = 5.0 * 100_000_000 * 4
 """Pinned host buffers of ZeRO-Infinity: five of 1e8 fp32 elements, its defaults."""
+_HOST_GRADIENT = 4
+"""Bytes of an offloaded gradient: the CPU optimizer steps on fp32 (16 and 18 bytes a parameter in
+DeepSpeed's own estimate, without and with offloaded parameters, before its factor for buffers)."""
 _BUCKET = 200_000_000
 """Elements of a ZeRO bucket, as the published configurations set it."""
 
@@ -103,7 +106,7 @@ def _zero(run: TrainRun, whole: Whole, groups: ParamGroups, *, stage: int) -> Sh
     optimizer = states / cards
     host = 0.0
     if run.sharding.offload_optimizer:
-        host += states + 2 * trained
+        host += states + _HOST_GRADIENT * trained
         optimizer, step = 0.0, 0.0
         extras = 0.0 if stage == 3 else extras
     if run.sharding.offload_params and stage == 3:

@@ -17,6 +17,8 @@ from tools.models import ModelSpec
 Assumed = tuple[str, int | float | str | bool]
 ADAPTER_METHODS = frozenset({"lora", "qlora", "dora"})
 _MIXED = frozenset({"bf16-mixed", "fp16-mixed", "fp8"})
+_TRL = frozenset({"dpo", "kto", "orpo", "grpo", "ppo", "reward"})
+"""Objectives that transformers has no trainer for: TRL's are meant."""
 _PAIRS = frozenset({"dpo", "orpo", "reward"})
 _LONGEST_SAMPLE = 1304
 """Longest sample of the Alpaca set in Llama-2 tokens: what a cap far above it really sees."""
@@ -133,7 +135,7 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
         adapter_width=_adapter_width(fill, adapter, sharding),
         dropout=bool(workload.lora_dropout),
         double_quant=_double_quant(fill, quantization),
-        kbit_prepared=_kbit(fill, quantization, sharding),
+        kbit_prepared=_kbit(fill, quantization, precision, sharding),
         optimizer=optimizer,
         optimizer_row=optimizer_row,
         optimizer_impl="for-loop" if old else fill.get("optimizer_impl", "fused", note=False),
@@ -249,10 +251,19 @@ def _double_quant(fill: _Filler, quantization: str) -> bool:
     return bool(fill.get("double_quant", True))
 
 
-def _kbit(fill: _Filler, quantization: str, sharding: Sharding) -> bool:
-    """Whether norms, embeddings and head are fp32; sharded 4-bit training never raises them."""
+def _kbit(fill: _Filler, quantization: str, precision: str, sharding: Sharding) -> bool:
+    """Whether norms, embeddings and head are fp32; sharded 4-bit training never raises them.
+
+    TRL's trainers of preferences and rewards cast embeddings and head of a 4-bit model back to
+    bf16 after preparing it (prepare_peft_model); fp16 runs keep them in fp32.
+    """
     if quantization not in ("nf4", "fp4", "int8"):
         return False
+    casts_back = fill.row.get("casts_embeddings_back") and fill.workload.objective in _TRL
+    if casts_back and fill.workload.kbit_prepared is None and quantization != "int8":
+        if "fp16" not in precision:
+            fill.assumed.append(("kbit_prepared", False))
+            return False
     if sharding.kind in ("fsdp", "zero3") and fill.workload.kbit_prepared is None:
         return False
     return bool(fill.get("kbit_prepared", True))

@@ -15,6 +15,8 @@ from tools.models import ModelSpec
 _BY_OBJECTIVE = {"mlm": "mlm", "contrastive": "embed"}
 _DENOISERS = (("stable-diffusion-xl", "sdxl"), ("stable-diffusion-3", "sd3"), ("FLUX.1", "flux"),
               ("(unet)", "sd15"))  # fmt: skip
+_PREFIXES = (("timm/", "timm"), ("ultralytics/", "yolo"), ("nvidia/seg", "segformer"),
+             ("facebook/detr", "detr"))  # fmt: skip
 _OPTIMIZERS = {"adam": "adamw", "sgd-momentum": "sgd-momentum"}
 _SAME = (
     "precision", "lora_rank", "lora_targets", "seq_len", "gradient_checkpointing", "attention",
@@ -39,7 +41,7 @@ def kind_of(spec: ModelSpec, objective: str | None = None) -> str:
         return "t5"
     if spec.kind == "speech":
         return "whisper" if "whisper" in spec.name else "wav2vec2"
-    for prefix, kind in (("timm/", "timm"), ("ultralytics/", "yolo"), ("nvidia/seg", "segformer")):
+    for prefix, kind in _PREFIXES:
         if spec.name.startswith(prefix):
             return kind
     for part, kind in _DENOISERS:

@@ -42,6 +42,8 @@ def hf_config(spec: ModelSpec) -> dict[str, Any]:
         return {}
     if spec.name.startswith("nvidia/segformer"):
         return _segformer(spec)
+    if spec.name.startswith("facebook/detr"):
+        return _detr(spec)
     if "wav2vec2" in spec.name:
         return _wav2vec2(spec)
     if family in _LLAMA_LIKE:
@@ -152,6 +154,15 @@ def _segformer(spec: ModelSpec) -> dict[str, Any]:
         "decoder_hidden_size": 256 if is_small else 768,
         "num_labels": 150,
     }
+
+
+def _detr(spec: ModelSpec) -> dict[str, Any]:
+    depths = [3, 4, 23, 3] if spec.name.endswith("101") else [3, 4, 6, 3]
+    backbone = {"model_type": "resnet", "depths": depths, "out_features": ["stage4"]}
+    return {
+        "model_type": "detr", "use_timm_backbone": False, "use_pretrained_backbone": False,
+        "backbone": None, "backbone_config": backbone, "num_labels": 91,
+    }  # fmt: skip
 
 
 def _wav2vec2(spec: ModelSpec) -> dict[str, Any]:

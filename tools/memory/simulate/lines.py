@@ -35,6 +35,8 @@ from tools.memory.simulate.tracker import StorageTracker
 from tools.models import get_model
 
 _RANK = 16
+_DIGITS = 8
+"""Significant digits of a coefficient: one of a size squared is small and counts all the same."""
 _BATCHES = tuple(2**n for n in range(11))
 _SIZE_FACTORS = (0.06, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0)
 _ATTENTION = ("to_q", "to_k", "to_v", "to_out.0")
@@ -106,8 +108,15 @@ def _step(
         torch.autograd.backward(loss)
 
 
-def fit_lines(runs: Sequence[_Run], basis: Sequence[tuple[float, ...]]) -> list[list[float]]:
+def fit_lines(
+    runs: Sequence[_Run], basis: Sequence[tuple[float, ...]], powers: Sequence[int]
+) -> list[list[float]]:
     """Coefficients of every moment, then the upper envelope.
+
+    Args:
+        runs: One run for each name of the basis.
+        basis: What each run's coefficients multiply, as numbers.
+        powers: How often a sample's size is a factor of each name of the basis.
 
     Returns:
         Rows [gradients, fixed, one coefficient for each further column of the basis], bytes.
@@ -121,21 +130,22 @@ def fit_lines(runs: Sequence[_Run], basis: Sequence[tuple[float, ...]]) -> list[
     other = np.stack([run.moments[:, 1] for run in runs])
     coefficients = np.linalg.solve(np.array(basis, dtype=float), other).T
     grads = np.mean([run.moments[:, 0] for run in runs], axis=0)
-    return _envelope(grads, coefficients, np.array(basis, dtype=float))
+    return _envelope(grads, coefficients, np.array(basis, dtype=float), powers)
 
 
-def _envelope(grads: np.ndarray, coefficients: np.ndarray, basis: np.ndarray) -> list[list[float]]:
+def _envelope(
+    grads: np.ndarray, coefficients: np.ndarray, basis: np.ndarray, powers: Sequence[int]
+) -> list[list[float]]:
     """The moments that are the highest at some batch and size around the simulated ones."""
     kept = {int(np.argmax(coefficients @ point)) for point in basis}
     for point in basis:
         for batch in _BATCHES:
             for factor in _SIZE_FACTORS:
-                tried = point * batch / 2.0
+                tried = point * batch / 2.0 * factor ** np.array(powers, dtype=float)
                 tried[0] = 1.0
-                tried[-1] *= factor
                 kept.add(int(np.argmax(grads + coefficients @ tried)))
     rows = [[float(grads[k]), *map(float, coefficients[k])] for k in sorted(kept)]
-    return [[round(v, 3) for v in row] for row in rows]
+    return [[float(f"{v:.{_DIGITS}g}") for v in row] for row in rows]
 
 
 class Job(NamedTuple):
@@ -220,6 +230,8 @@ def _plan(model: str) -> tuple[str, tuple[str, ...], tuple[str, ...], Any]:
         return "yolo", _YOLO_MODES, ("1", "b*px2"), ((2, {"image_px": 640}), (4, {"image_px": 640}))
     if model.startswith("nvidia/segformer"):
         return "segformer", _YOLO_MODES, _SQUARE_BASIS, _SQUARE_SAMPLES
+    if model.startswith("facebook/detr"):
+        return "detr", _YOLO_MODES, _SQUARE_BASIS, _SQUARE_SAMPLES
     if model in _KINDS:
         samples = ((2, {"image_px": 512}), (3, {"image_px": 512}), (2, {"image_px": 1024}))
         modes = {"vae": _VAE_MODES, "flux": _DENOISER_MODES[:2] + _DENOISER_MODES[-2:]}.get(
@@ -269,7 +281,7 @@ def derive(job: Job) -> dict[str, Any]:
         "trained": first.trained,
         "basis": job.basis,
         "at": [{"batch": batch, **size} for batch, size in job.samples],
-        "lines": fit_lines(runs, basis),
+        "lines": fit_lines(runs, basis, [name.count("*") for name in job.basis]),
     }
 
 

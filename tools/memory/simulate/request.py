@@ -13,7 +13,7 @@ from tools.errors import BadQuantityError, UnsupportedError
 
 KINDS = (
     "decoder", "bert", "mlm", "embed", "timm", "sd15", "sdxl", "sd3", "flux", "whisper", "t5",
-    "wav2vec2", "vae", "yolo", "segformer", "custom",
+    "wav2vec2", "vae", "yolo", "segformer", "detr", "custom",
 )  # fmt: skip
 _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "kind": KINDS,

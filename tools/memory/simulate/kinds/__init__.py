@@ -13,7 +13,8 @@ _HOMES = {
     "decoder": "decoder", "bert": "encoder", "mlm": "encoder", "embed": "encoder",
     "t5": "seq2seq", "whisper": "speech", "wav2vec2": "speech", "timm": "images",
     "sd15": "denoiser", "sdxl": "denoiser", "sd3": "denoiser", "flux": "denoiser",
-    "vae": "denoiser", "yolo": "yolo", "segformer": "segmenter", "custom": "custom",
+    "vae": "denoiser", "yolo": "yolo", "segformer": "segmenter", "detr": "detector",
+    "custom": "custom",
 }  # fmt: skip
 
 
