@@ -49,17 +49,22 @@ def _training(workload: TrainingWorkload) -> MemoryEstimate:
     cards = workload.gpu_count or 1
     context = context_bytes(workload.gpu)
     communication = communication_bytes(cards)
+    rollout = _rollout_bytes(workload)
     parts += [
         Part("allocator_slack", slack, "reserved beyond live tensors", _SLACK, "reserved"),
         Part("cuda_context", context, "context of the architecture", _CONTEXT, "process"),
     ]
+    if rollout:
+        parts.append(
+            Part("rollout_engine", rollout, "weights and cache of vLLM", _ROLLOUT, "process")
+        )
     if communication:
         parts.append(Part("communication", communication, "NCCL buffers", _NCCL, "process"))
     return MemoryEstimate(
         workload=workload,
         allocated_bytes=allocated,
         reserved_bytes=allocated + slack,
-        process_bytes=allocated + slack + context + communication,
+        process_bytes=allocated + slack + context + communication + rollout,
         weights_bytes=math.ceil(peak.states.weights + peak.states.adapters),
         kv_cache_bytes=0,
         host_ram_bytes=math.ceil(peak.states.host),
@@ -71,6 +76,18 @@ def _training(workload: TrainingWorkload) -> MemoryEstimate:
     )
 
 
+def _rollout_bytes(workload: TrainingWorkload) -> int:
+    """What vLLM takes beside the trainer on the same card: its share, at least its weights."""
+    if not workload.vllm_colocated:
+        return 0
+    gpu = workload.gpu
+    usable = (gpu.usable_bytes or 0) if gpu is not None else 0
+    return max(math.ceil(_ROLLOUT_SHARE * usable), 2 * workload.model.params_total)
+
+
+_ROLLOUT_SHARE = 0.3
+"""TRL's default of vllm_gpu_memory_utilization when the engine runs on the trainer's card."""
+_ROLLOUT = ("code:trl.GRPOConfig",)
 _RULES = ("rule:memory-training",)
 _SOURCES = {
     "weights": ("data:models.jsonl", "data:formats.json"),

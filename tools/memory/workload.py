@@ -166,6 +166,7 @@ class TrainingWorkload(_Workload):
     reference_model: bool | None = None
     """Preference objectives: a second full copy of the policy is resident."""
     vllm_colocated: bool | None = None
+    """GRPO and PPO: vLLM generates on the trainer's own card and keeps its share of it."""
     teacher: ModelSpec | None = None
     latents_cached: bool | None = None
     """Diffusion: images were encoded before, the autoencoder is not on the card."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tools.errors import BadQuantityError
+from tools.gpus import find_gpu
 from tools.memory import InferenceWorkload, TrainingWorkload, estimate
 from tools.models import get_model
 from tools.units import GIB
@@ -148,3 +151,40 @@ def test_a_step_can_be_simulated_only_with_its_extra() -> None:
     row = {"model": "Qwen/Qwen2.5-0.5B", "task": "train", "method": "full", "extra": None}
     with pytest.raises(MissingExtraError, match="simulate"):
         answer_case_simulated(row)
+
+
+def test_vllm_on_the_trainers_card_takes_its_share_of_it() -> None:
+    card = find_gpu("A100 80GB").spec
+    spec = get_model("Qwen/Qwen2.5-7B")
+    fields: dict[str, Any] = {"method": "lora", "objective": "grpo", "gpu": card}
+    alone = estimate(TrainingWorkload(spec, **fields))
+    beside = estimate(TrainingWorkload(spec, vllm_colocated=True, **fields))
+    assert card.usable_bytes is not None
+    share = beside.process_bytes - alone.process_bytes
+    assert share == pytest.approx(0.3 * card.usable_bytes, rel=1e-6)
+    assert beside.allocated_bytes == alone.allocated_bytes
+
+
+def test_trl_keeps_embeddings_of_a_four_bit_policy_in_16_bit() -> None:
+    spec = get_model("Qwen/Qwen3-8B")  # untied: embedding and head of 151,936 x 4,096 each
+    tuned = estimate(TrainingWorkload(spec, method="qlora", framework="hf-trainer"))
+    policy = estimate(
+        TrainingWorkload(spec, method="qlora", objective="grpo", framework="hf-trainer")
+    )
+    saved = tuned.part("weights") - policy.part("weights")
+    assert saved == pytest.approx(2 * 151_936 * 4_096 * 2, rel=0.001)
+    half = TrainingWorkload(
+        spec, method="qlora", objective="grpo", framework="hf-trainer", precision="fp16-mixed"
+    )
+    assert estimate(half).part("weights") == tuned.part("weights")
+
+
+def test_offloaded_gradients_are_fp32_in_host_memory() -> None:
+    spec = get_model("meta-llama/Llama-2-7b-hf")
+    fields: dict[str, Any] = {
+        "method": "full", "parallelism": "zero3", "gpu_count": 8, "precision": "bf16-mixed",
+    }  # fmt: skip
+    states = estimate(TrainingWorkload(spec, offload="optimizer", **fields))
+    both = estimate(TrainingWorkload(spec, offload="both", **fields))
+    assert states.host_ram_bytes == pytest.approx(16 * spec.params_total, rel=0.001)
+    assert both.host_ram_bytes == pytest.approx(18 * spec.params_total, rel=0.001)
