@@ -32,7 +32,9 @@ _MODULES: dict[Intent, str] = {
     "time_estimate": "times",
 }
 
-_CAPABILITIES = ("remaining", "sums", "items")
+_CAPABILITIES = (
+    "remaining", "sums", "items", "busbw", "hybrid", "adapter_links", "replicas",
+)  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""
 _LEFT_ALONE = ("out_of_scope", "invalid_input")

@@ -52,6 +52,7 @@ class NetworkReport(Report):
     gbps: float
     strategy: str
     trained_params: float
+    model_params: float
     table: tuple[LinkOut, ...]
     assumptions: tuple[AssumptionOut, ...]
     notes: tuple[str, ...]
@@ -110,6 +111,7 @@ def check_network(arguments: NetworkArguments) -> NetworkReport:
         gbps=arguments.gbps,
         strategy=arguments.strategy,
         trained_params=trained,
+        model_params=params,
         table=tuple(LinkOut(gbps=p.gbps, efficiency=p.efficiency.value) for p in share.table),
         assumptions=assumptions,
         notes=share.notes,
