@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.answer import AssumptionOut
 from agent.answering.draft import DETAIL, Draft
 from agent.answering.phrases import sentences
-from agent.answering.run_words import format_name
+from agent.answering.run_words import value_name
 from agent.toolbox.memory import MemoryReport
 
 
@@ -14,7 +14,7 @@ def say_assumptions(draft: Draft, *reports: MemoryReport) -> None:
     for report in reports:
         draft.assume(report.assumptions)
     told = [
-        draft.phrase(f"assumptions.{a.name}", value=_assumed_value(a))
+        draft.phrase(f"assumptions.{a.name}", value=_assumed_value(draft, a))
         for a in draft.assumptions
         if a.name in sentences("assumptions")
     ]
@@ -23,9 +23,7 @@ def say_assumptions(draft: Draft, *reports: MemoryReport) -> None:
         draft.say("memory.assumed", items=separator.join(told), importance=DETAIL)
 
 
-def _assumed_value(assumption: AssumptionOut) -> str:
+def _assumed_value(draft: Draft, assumption: AssumptionOut) -> str:
     if isinstance(assumption.value, bool):
         return str(assumption.value).lower()
-    if assumption.name == "weight_format":
-        return format_name(str(assumption.value))
-    return str(assumption.value)
+    return value_name(draft, assumption.name, str(assumption.value))

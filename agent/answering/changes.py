@@ -1,63 +1,103 @@
-"""What would bring a need down, each change with its new figure."""
+"""What brings a need down: distinct changes, the least sacrifice first, each with its figure."""
 
 from __future__ import annotations
 
-from agent.answering.draft import BODY, Draft
+from collections.abc import Iterable
+
+from agent.answering.draft import Draft
 from agent.answering.numbers import gib
 from agent.answering.phrases import sentences
+from agent.answering.run_words import value_name
 from agent.toolbox.memory import ChangeOut, MemoryReport
 
 _TOLD_AS_WAYS = ("method", "gpu_count", "parallelism", "cpu_offload")
-"""Changes that the list of ways out tells with figures of its own."""
-
-
-def say_changes(draft: Draft, report: MemoryReport, *, limit: int = 4) -> None:
-    """What would bring the need down, each with its new figure."""
-    told = []
-    told_apart = _TOLD_AS_WAYS if report.task == "train" else ("gpu_count",)
-    changes = [
-        c for c in report.changes
-        if c.name.partition("=")[0] not in told_apart and not _is_idle(c, report)
-    ]  # fmt: skip
-    fitting = [c for c in changes if c.fits]
-    for change in (fitting or changes)[:limit]:
-        key = "memory.change_fits" if change.fits else "memory.change_short"
-        draft.figure(f"after {change.name}", change.after_bytes, "B", formula="estimate again")
-        _record_change_values(draft, change.name)
-        told.append(draft.phrase(key, name=change_name(draft, change.name),
-                                 after=gib(change.after_bytes)))  # fmt: skip
-    draft.bullets(told, title=draft.phrase("memory.changes_title"), importance=BODY)
-
-
+"""Changes that the ways out tell with figures of their own."""
+_TOGETHER = "the cheap changes together"
+_OF_LLAMA_CPP = "weight_format=gguf"
+_LLAMA_CPP = ("llama.cpp", "ollama")
 _IDLE = 0.02
 """Share of the need below which a change is none."""
+_MOST = 4
 
 
-def _is_idle(change: ChangeOut, report: MemoryReport) -> bool:
-    """A change that saves next to nothing, such as a weight format that the model has already."""
-    return (
-        change.saving_bytes < _IDLE * report.process_bytes
-        and not change.fits
-        or (
-            change.name.startswith(("weight_format=", "optimizer="))
-            and change.saving_bytes < _IDLE * report.process_bytes
-        )
-    )
+def say_changes(draft: Draft, report: MemoryReport) -> list[ChangeOut]:
+    """What would bring the need down, as a list; gives back the changes told."""
+    changes = changes_of(draft, report)
+    draft.bullets(changes_told(draft, report, changes), title=draft.phrase("memory.changes_title"))
+    return changes
 
 
-def _record_change_values(draft: Draft, name: str) -> None:
-    """A number of cards that a change names."""
-    field, _, value = name.partition("=")
-    if field == "gpu_count" and value.isdigit():
-        draft.figure("cards", int(value), "1", formula="change")
+def changes_told(draft: Draft, report: MemoryReport, changes: Iterable[ChangeOut]) -> list[str]:
+    """A line a change."""
+    told = []
+    for change in changes:
+        key = "memory.change_fits" if change.fits else "memory.change_short"
+        draft.figure(f"after {change.name}", change.after_bytes, "B", formula="estimate again")
+        told.append(draft.phrase(key, name=change_name(draft, change.name, report.method),
+                                 after=gib(change.after_bytes)))  # fmt: skip
+    return told
 
 
-def change_name(draft: Draft, name: str) -> str:
+def changes_of(draft: Draft, report: MemoryReport) -> list[ChangeOut]:
+    """At most four changes, one of a kind, in the order of what they cost.
+
+    Those that make it fit alone; where fewer than two do, also the mildest ones and all of the
+    cheap ones together.
+    """
+    open_ = [c for c in report.changes if _is_worth_telling(draft, report, c)]
+    together = [c for c in open_ if c.name == _TOGETHER]
+    alone = _one_of_a_kind(c for c in open_ if c.name != _TOGETHER)
+    fitting = [c for c in alone if c.fits]
+    if len(fitting) > 1:
+        return fitting[:_MOST]
+    milder = [c for c in alone if not c.fits]
+    room = _MOST - len(fitting) - len(together)
+    chosen = sorted([*milder[:room], *fitting], key=lambda c: c.cost_rank)
+    return [*chosen, *together]
+
+
+def _is_worth_telling(draft: Draft, report: MemoryReport, change: ChangeOut) -> bool:
+    """False for what is told elsewhere, saves next to nothing, or the engine named cannot do."""
+    field = change.name.partition("=")[0]
+    if field in (_TOLD_AS_WAYS if report.task == "train" else ("gpu_count",)):
+        return False
+    is_of_llama_cpp = change.name.startswith(_OF_LLAMA_CPP)
+    if field == "weight_format" and is_of_llama_cpp is not (
+        draft.request.slots.framework in _LLAMA_CPP
+    ):
+        return False
+    is_idle = change.saving_bytes < _IDLE * report.process_bytes
+    return not is_idle or (change.fits and field not in ("weight_format", "optimizer"))
+
+
+def _one_of_a_kind(changes: Iterable[ChangeOut]) -> list[ChangeOut]:
+    """Of each setting the mildest value that fits, else the one that saves most."""
+    by_field: dict[str, ChangeOut] = {}
+    for change in changes:
+        field, _, value = change.name.partition("=")
+        if field == "weight_format":
+            field = f"{field}, {''.join(c for c in value if c.isdigit())[:1]} bits"
+        known = by_field.get(field)
+        if known is None or _is_better(change, known):
+            by_field[field] = change
+    return sorted(by_field.values(), key=lambda c: (c.cost_rank, -c.saving_bytes))
+
+
+def _is_better(change: ChangeOut, known: ChangeOut) -> bool:
+    if change.fits != known.fits:
+        return change.fits
+    if change.name.startswith("weight_format="):
+        return False
+    if change.fits:
+        return (change.cost_rank, change.saving_bytes) < (known.cost_rank, known.saving_bytes)
+    return change.saving_bytes > known.saving_bytes
+
+
+def change_name(draft: Draft, name: str, method: str | None = None) -> str:
     """A change as it is told."""
-    known = sentences("changes")
+    if name == _TOGETHER:
+        return draft.phrase(f"changes.together_{'full' if method == 'full' else 'adapters'}")
     field, _, value = name.partition("=")
-    if name in known:
-        return draft.phrase(f"changes.{name}")
-    if field in known:
-        return draft.phrase(f"changes.{field}", value=value)
+    if field in sentences("changes"):
+        return draft.phrase(f"changes.{field}", value=value_name(draft, field, value))
     return name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from agent.answering import cpu_or_gpu
 from agent.answering.assumed import say_assumptions
@@ -14,10 +13,10 @@ from agent.answering.numbers import gib
 from agent.answering.parts import say_methods
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined, report_method, short_model
-from agent.answering.sources import guidance_call, passages_in, say_cited, say_erratum
+from agent.answering.sources import guidance_call, passages_in, say_cited, say_errata
 from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
-from agent.toolbox.guidance import ErratumOut, PassageOut
+from agent.toolbox.guidance import PassageOut
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
 
@@ -202,22 +201,10 @@ def _say_instead(draft: Draft, card: GpuReport, asked: str) -> None:
 
 def say_passages(draft: Draft, passages: list[PassageOut], *, most: int = 2) -> None:
     """The best passages, their corrections, and where they come from."""
-    errata: dict[str, ErratumOut] = {}
     for passage in passages[:most]:
         draft.add(shortened(passage.text, _LONGEST[draft.language]), importance=BODY)
-        for erratum in passage.errata:
-            errata.setdefault(erratum.claim, erratum)
-    for erratum in _touched(errata.values(), draft.request.search_query)[:1]:
-        say_erratum(draft, erratum)
+    say_errata(draft, passages[:most])
     say_cited(draft, passages[:most])
-
-
-def _touched(errata: Iterable[ErratumOut], text: str) -> list[ErratumOut]:
-    """Errata of claims that the question itself touches."""
-    from knowledge import errata as touched
-
-    claims = {e.claim for e in touched(text)}
-    return [e for e in errata if e.claim in claims]
 
 
 def shortened(text: str, limit: int) -> str:

@@ -31,7 +31,7 @@ def compose(request: Request, context: Context) -> Plan:
     """The place, the reasons with their figures, a machine of either kind."""
     draft = Draft(request)
     slots = request.slots
-    first = [guidance_call(request, k=2)]
+    first = [guidance_call(request, k=2, topic="cpu_or_gpu")]
     arguments = _arguments(request)
     if arguments is not None:
         first.append(Call("placement", arguments))

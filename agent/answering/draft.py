@@ -19,7 +19,7 @@ from agent.answer import (
     ToolCallOut,
     Verdict,
 )
-from agent.answering.phrases import phrase, sentence_case, tidy
+from agent.answering.phrases import full_width, phrase, sentence_case, tidy
 from agent.request import Request
 from agent.toolbox import Report, ToolResult
 
@@ -45,7 +45,10 @@ class Draft:
         self._figures: dict[tuple[str, str, str], FigureOut] = {}
         self._citations: dict[str, CitationOut] = {}
         self._assumptions: dict[str, AssumptionOut] = {}
-        self._corrections: dict[str, Correction] = {c.fact: c for c in request.corrections}
+        self._corrections: dict[str, Correction] = {}
+        self._told: set[str] = set()
+        for given in request.corrections:
+            self.correct(given.premise, given.fact, given.source)
         self._offers: list[OfferOut] = []
         self._tool_calls: list[ToolCallOut] = []
         self.follow_ups: list[str] = []
@@ -55,6 +58,10 @@ class Draft:
     def phrase(self, key: str, /, **values: object) -> str:
         """A sentence in the answer's language."""
         return phrase(key, self.language, **values)
+
+    def lead(self, key: str, /, **values: object) -> None:
+        """Puts a sentence before all others: the verdict of the whole answer."""
+        self._paragraphs.insert(0, _Paragraph(self.phrase(key, **values), HEAD))
 
     def say(self, key: str, /, *, importance: int = BODY, **values: object) -> None:
         """Adds a paragraph."""
@@ -129,8 +136,23 @@ class Draft:
         return tuple(self._assumptions.values())
 
     def correct(self, premise: str, fact: str, source: str) -> None:
-        """Puts a false premise right."""
+        """Puts a false premise right: among the answer's corrections and in its text."""
+        if self.language == "zh":
+            premise, fact = full_width(premise), full_width(fact)
         self._corrections.setdefault(fact, Correction(premise=premise, fact=fact, source=source))
+
+    @property
+    def corrections(self) -> tuple[Correction, ...]:
+        """The premises put right so far."""
+        return tuple(self._corrections.values())
+
+    def withdraw_corrections(self, source: str) -> None:
+        """Takes corrections of a source back: the tools show that the premise holds."""
+        self._corrections = {f: c for f, c in self._corrections.items() if c.source != source}
+
+    def tell_correction(self, correction: Correction) -> None:
+        """Notes that the text tells a correction in words of its own."""
+        self._told.add(correction.fact)
 
     def cite(self, citation: CitationOut) -> None:
         """Records a source that the text names."""
@@ -196,7 +218,7 @@ class Draft:
         corrected = [
             _Paragraph(self.phrase("common.correction", fact=c.fact), BODY)
             for c in self._corrections.values()
-            if not any(c.fact in p.text for p in self._paragraphs)
+            if c.fact not in self._told and not any(c.fact in p.text for p in self._paragraphs)
         ]
         question = self.request.clarifying_question
         asked = [self.phrase("common.question", question=question)] if question else []

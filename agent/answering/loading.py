@@ -27,7 +27,7 @@ def compose(request: Request, context: Context) -> Plan:
         "storage_mb_s": slots.throughput_mb_s,
     }
     said = {name: value for name, value in arguments.items() if value is not None}
-    results = yield (Call("check_data_loading", said), guidance_call(request, k=2))
+    results = yield (Call("check_data_loading", said), guidance_call(request, k=2, topic="loading"))
     draft.use(*results)
     draft.say("loading.head", importance=HEAD)
     report = results[0].report

@@ -35,7 +35,7 @@ def compose(request: Request, context: Context) -> Plan:
     """The link, then what it costs LoRA, full and fully sharded training."""
     draft = Draft(request)
     slots = request.slots
-    first = [guidance_call(request, k=2)]
+    first = [guidance_call(request, k=2, topic="network")]
     if slots.instance:
         first.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider}))
     results = yield tuple(first)

@@ -48,21 +48,23 @@ def compose(request: Request, context: Context) -> Plan:
     if pasted(request, "host_kill") is not None and log is None:
         _say_killed(draft)
         draft.request = _with_host_memory(request)
-    is_blocked = False
     if log is not None:
-        is_blocked = say_cuda_error(draft, log, importance=HEAD)
         draft.request = _on_logged_card(request, log)
     if not has_model:
+        if log is not None:
+            say_cuda_error(draft, log, None)
         return (yield from _no_model(draft))
     found = yield from training(draft) if slots.task == "train" else serving(draft)
-    say_checks(draft, importance=BODY)
+    is_blocked = log is not None and say_cuda_error(draft, log, found.report)
+    is_told = found.report is not None and bool(found.report.changes)
+    say_checks(draft, importance=BODY, told=("serving",) if is_told else ())
     verdict = _verdict(request, found, is_blocked=is_blocked)
     return draft.finish(verdict, memory=found.memory, slots=settled(found))
 
 
 def _say_killed(draft: Draft) -> None:
     """A process that the system killed ran out of host memory: said before anything else."""
-    said = (c.fact for c in draft.request.corrections)
+    said = (c.fact for c in draft.corrections)
     fact = next((f for f in said if "OOM killer" in f), draft.phrase("symptoms.killed_fact"))
     draft.say("symptoms.killed", fact=fact, importance=HEAD)
     draft.say("symptoms.killed_checks", importance=HEAD)
@@ -97,7 +99,7 @@ _LABELS = (4, 6, 8, 10, 11, 12, 16, 20, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141
 def _verdict(request: Request, found: Found, *, is_blocked: bool) -> Verdict:
     """The estimate's verdict; open where the run's details were not said."""
     if is_blocked:
-        return "depends"
+        return "does_not_fit" if found.verdict == "does_not_fit" else "depends"
     has_log = pasted(request, "cuda_oom") is not None
     if symptoms_of(request) and found.verdict != "not_applicable":
         return found.verdict if has_log and found.verdict == "does_not_fit" else "depends"

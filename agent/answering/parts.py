@@ -16,8 +16,15 @@ PARTS = {
     "gradients": ("gradients",),
     "optimizer": ("optimizer_states",),
     "kv": ("kv_cache",),
-    "activations": ("activations", "logits", "inputs", "loss"),
-    "overhead": ("allocator_slack", "cuda_context", "communication", "cublas_workspace"),
+    "activations": ("activations", "logits", "inputs", "loss", "step_workspace"),
+    "models": ("resident_copies",),
+    "overhead": (
+        "allocator_slack",
+        "allocator_rounding",
+        "cuda_context",
+        "communication",
+        "cublas_workspace",
+    ),
 }
 
 
@@ -68,18 +75,29 @@ def _params(params: int) -> str:
 def say_parts(draft: Draft, report: MemoryReport, *, importance: int = DETAIL) -> None:
     """The parts as a small table."""
     rows, known = [], 0
+    least = max(20 * MIB, _LEAST_SHARE * report.process_bytes)
     for label, names in PARTS.items():
         size = report.part(*names)
         known += size
-        if size >= 20 * MIB:
+        if size >= least:
             draft.figure(f"part: {label}", size, "B", formula=" + ".join(names))
-            rows.append((draft.phrase(f"memory.part_{label}"), gib(size)))
+            rows.append((draft.phrase(_part_key(label, report)), gib(size)))
     rest = sum(part.bytes for part in report.parts) - known
-    if rest >= 20 * MIB:
+    if rest >= least:
         draft.figure("part: other", rest, "B", formula="total - parts named")
         rows.append((draft.phrase("memory.part_other"), gib(rest)))
     header = (draft.phrase("memory.head_part"), draft.phrase("memory.head_size"))
     draft.table(header, rows, importance=importance)
+
+
+_LEAST_SHARE = 0.01
+"""Share of the need below which a part is not worth a line."""
+
+
+def _part_key(label: str, report: MemoryReport) -> str:
+    """Sentence of a part; copies that sharding keeps are no models of their own."""
+    is_copy = label == "models" and report.objective in (None, "sft", "pretrain")
+    return "memory.part_copies" if is_copy else f"memory.part_{label}"
 
 
 def say_methods(draft: Draft, reports: Sequence[MemoryReport]) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 from agent.answer import MemoryRange
 from agent.answering.draft import Draft
 from agent.answering.numbers import count
+from agent.answering.phrases import sentences
 from agent.request import Request, Slots
 from agent.toolbox.memory import MemoryReport
-from tools.models import try_find_model
 
 _SLOTS = (
     "model", "params_b", "method", "precision", "quantization", "kv_cache_dtype", "optimizer",
@@ -26,12 +26,22 @@ def memory_arguments(slots: Slots, *, with_changes: bool = False, **changes: Any
     """Arguments of estimate_memory for what was said, with some of it changed."""
     said = {name: getattr(slots, name) for name in _SLOTS}
     said["task"] = "train" if slots.task == "train" else "infer"
-    said["framework"] = slots.framework or slots.library
+    said["framework"] = _framework(slots)
     if said["gpu"] is not None:
         said["instance"] = None
     said.update(changes)
     said["with_changes"] = with_changes
     return {name: value for name, value in said.items() if value is not None}
+
+
+_SERVERS = ("vllm", "vllm-ascend", "sglang", "ollama", "llama.cpp", "tgi", "lmdeploy")
+
+
+def _framework(slots: Slots) -> str | None:
+    """The program that holds the memory; a server named beside training is not the trainer."""
+    if slots.task == "train" and slots.framework in _SERVERS:
+        return slots.library
+    return slots.framework or slots.library
 
 
 def memory_range(report: MemoryReport) -> MemoryRange:
@@ -135,13 +145,19 @@ def format_name(form: str) -> str:
     return FORMATS.get(form, form)
 
 
-_LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
+def value_name(draft: Draft, name: str, value: str) -> str:
+    """A setting's value as it is told: that of the setting, that of any, or its own word."""
+    known = sentences("values")
+    key = next((k for k in (f"{name}={value}", value) if k in known), None)
+    return draft.phrase(f"values.{key}") if key is not None else format_name(value)
+
+
+LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
 
 
 def is_language(report: MemoryReport) -> bool:
     """True for a language model; sequence, logits and adapters are its affair."""
-    match = try_find_model(report.model)
-    return match is None or match.spec.kind in _LANGUAGE_KINDS
+    return report.kind in LANGUAGE_KINDS
 
 
 def outcome(draft: Draft, report: MemoryReport) -> str:

@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agent.answering.draft import DETAIL, EXTRA, Draft
-from agent.answering.phrases import full_width
+from agent.answering.phrases import full_width, phrase
 from agent.answering.plan import Call
 from agent.answering.run_words import joined
 from agent.request import Request
 from agent.toolbox import ToolResult
-from agent.toolbox.guidance import ErratumOut, GuidanceReport, PassageOut
+from agent.toolbox.guidance import GuidanceReport, PassageOut
 
 _MOST_ERRATA = 1
 _MOST_CITED = 2
 
 
-def guidance_call(request: Request, *, k: int = 3, query: str | None = None) -> Call:
-    """A search for guidance on the question."""
-    text = (query or request.search_query or "").strip() or request.intent
+def guidance_call(request: Request, *, k: int = 3, topic: str | None = None) -> Call:
+    """A search for guidance on the question, or on the topic that a computed answer rests on.
+
+    Args:
+        request: The question.
+        k: Passages at most (count).
+        topic: Name of a query in texts/sources.toml; it asks the same each time, so its vector
+            is computed once. None searches with the question's own words.
+    """
+    query = phrase(f"sources.topic_{topic}", request.language) if topic else request.search_query
+    text = query.strip() or request.intent
     return Call("search_guidance", {"query": text[:2000], "k": k, "language": request.language})
 
 
@@ -33,27 +41,23 @@ def passages_in(results: Iterable[ToolResult]) -> list[PassageOut]:
 
 
 def say_guidance(draft: Draft, results: Sequence[ToolResult]) -> None:
-    """Puts the published claim on the matter right and names the passages."""
-    passages = passages_in(results)
-    if not passages:
-        return
-    errata: dict[str, ErratumOut] = {}
-    for passage in passages[:1]:
-        for erratum in passage.errata:
-            errata.setdefault(erratum.claim, erratum)
-    for erratum in list(errata.values())[:_MOST_ERRATA]:
-        say_erratum(draft, erratum)
-    say_cited(draft, passages[:_MOST_CITED])
+    """Names the passages that a computed answer rests on."""
+    say_cited(draft, passages_in(results)[:_MOST_CITED])
 
 
-def say_erratum(draft: Draft, erratum: ErratumOut) -> None:
-    """A published claim and what is true instead."""
-    draft.say(
-        "sources.erratum",
-        statement=_told(draft, erratum.statement.rstrip("。.")),
-        correction=_told(draft, erratum.correction),
-        importance=DETAIL,
-    )
+def say_errata(draft: Draft, passages: Iterable[PassageOut]) -> None:
+    """What is wrong in published advice on the matter, where the question touches it."""
+    from knowledge import errata
+
+    touched = {erratum.claim for erratum in errata(draft.request.search_query)}
+    found = {e.claim: e for p in passages for e in p.errata if e.claim in touched}
+    for erratum in list(found.values())[:_MOST_ERRATA]:
+        draft.say(
+            "sources.erratum",
+            statement=_told(draft, erratum.statement.rstrip("。.")),
+            correction=_told(draft, erratum.correction),
+            importance=DETAIL,
+        )
 
 
 def _told(draft: Draft, text: str) -> str:

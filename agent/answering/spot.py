@@ -40,7 +40,7 @@ def compose(request: Request, context: Context) -> Plan:
                 "currency": "CNY" if draft.language == "zh" else "USD",
             },
         ),
-        guidance_call(request, k=2),
+        guidance_call(request, k=2, topic="spot"),
     ]
     if slots.instance:
         calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider,

@@ -7,9 +7,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from agent.answering.draft import BODY, Draft
+from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.request import Pasted, Request
+from agent.toolbox.memory import MemoryReport
 from tools.units import GIB, MIB
 
 _COLAB_RAM_GB = 12.7
@@ -39,8 +40,14 @@ def pasted(request: Request, kind: str) -> Pasted | None:
     return next((p for p in request.pasted if p.kind == kind), None)
 
 
-def say_checks(draft: Draft, *, importance: int) -> None:
-    """The order in which to look when a run that should fit does not."""
+def say_checks(draft: Draft, *, importance: int, told: tuple[str, ...] = ()) -> None:
+    """The order in which to look when a run that should fit does not.
+
+    Args:
+        draft: The answer so far.
+        importance: Of the list.
+        told: Checks that the answer has told already.
+    """
     slots = draft.request.slots
     found = symptoms_of(draft.request)
     if slots.task == "train":
@@ -51,7 +58,7 @@ def say_checks(draft: Draft, *, importance: int) -> None:
         usual = ["processes", "serving"]
     if pasted(draft.request, "host_kill") is not None and pasted(draft.request, "cuda_oom") is None:
         usual = []
-    keys = [*found, *(key for key in usual if key not in found)]
+    keys = [*found, *(key for key in usual if key not in (*found, *told))]
     record_symptom_figures(draft, keys)
     draft.bullets(
         [draft.phrase(f"symptoms.{key}") for key in keys[:4]],
@@ -66,25 +73,76 @@ def record_symptom_figures(draft: Draft, keys: list[str]) -> None:
         draft.figure("colab_ram", _COLAB_RAM_GB, "GB", sources=("measured:colab-free-tier",))
 
 
-def say_cuda_error(draft: Draft, log: Pasted, *, importance: int) -> bool:
-    """What the numbers of a CUDA out-of-memory text say; True when another process is to blame."""
+_CONTEXT_BYTES = 2 * GIB
+"""More than a CUDA context and its libraries hold outside PyTorch's pool."""
+_CLOSE = 1.15
+"""Times the usable memory up to which room lost in fragments may be all that is missing."""
+
+
+def other_processes(log: Pasted) -> int:
+    """Memory that other processes hold by a CUDA out-of-memory text, in bytes.
+
+    The text names this process by its number where it cannot tell that it is its own: a process
+    that holds what PyTorch says it allocated is this one.
+    """
     fields = log.fields
-    for name, value in fields.items():
+    held = sum(size for size in fields.get("other_process_bytes") or [] if size)
+    pool = (fields.get("allocated_bytes") or 0) + (fields.get("reserved_unallocated_bytes") or 0)
+    is_this = pool and fields.get("this_process_bytes") is None and pool <= held
+    return 0 if is_this and held - pool < _CONTEXT_BYTES else held
+
+
+def say_cuda_error(draft: Draft, log: Pasted, report: MemoryReport | None) -> bool:
+    """What the numbers of a CUDA out-of-memory text say, with the verdict in front.
+
+    Args:
+        draft: The answer, with the estimate told where there is one.
+        log: The text read.
+        report: The estimate of the run; None where the run was not said.
+
+    Returns:
+        True when another process is to blame.
+    """
+    _record_log(draft, log)
+    others = other_processes(log)
+    fits = report is not None and report.verdict in ("fits", "tight")
+    is_short = report is not None and report.verdict == "does_not_fit"
+    if others:
+        _say_others(draft, log, others, is_short=is_short)
+    else:
+        draft.withdraw_corrections("user:pasted_log")
+    if not others and fits:
+        draft.lead("symptoms.should_fit")
+    _say_request(draft, log.fields, report, is_blocked=bool(others))
+    return bool(others)
+
+
+def _record_log(draft: Draft, log: Pasted) -> None:
+    for name, value in log.fields.items():
         for size in value if isinstance(value, list) else [value]:
             if name.endswith("_bytes") and isinstance(size, int):
                 draft.figure(f"log: {name}", size, "B", sources=("user:log",))
-    others = [size for size in fields.get("other_process_bytes") or [] if size]
-    if others:
-        ids = fields.get("other_process_ids") or []
-        names = " (" + ", ".join(str(i) for i in ids) + ")" if ids else ""
-        total = sum(others)
-        draft.figure("other_processes", total, "B", formula="sum of the log's processes")
-        this = fields.get("this_process_bytes")
-        own = draft.phrase("symptoms.this_process", this=_size(this)) if this else ""
-        draft.say("symptoms.other_process", ids=names, other=gib(total), own=own,
-                  total=gib(fields.get("total_bytes") or 0), importance=importance)  # fmt: skip
-    _say_request(draft, fields, importance=BODY if others else importance)
-    return bool(others)
+
+
+def _say_others(draft: Draft, log: Pasted, held: int, *, is_short: bool) -> None:
+    """That other processes hold the card: the verdict, unless the run is too large besides."""
+    fields = log.fields
+    ids = fields.get("other_process_ids") or []
+    draft.figure("other_processes", held, "B", formula="sum of the log's processes")
+    this = fields.get("this_process_bytes")
+    values = {
+        "ids": " (" + ", ".join(str(i) for i in ids) + ")" if ids else "",
+        "other": gib(held),
+        "own": draft.phrase("symptoms.this_process", this=_size(this)) if this else "",
+        "total": gib(fields.get("total_bytes") or 0),
+    }
+    for correction in draft.corrections:
+        if correction.source == "user:pasted_log":
+            draft.tell_correction(correction)
+    if is_short:
+        draft.say("symptoms.other_process_too", importance=HEAD, **values)
+    else:
+        draft.lead("symptoms.other_process", **values)
 
 
 def _size(size_bytes: int) -> str:
@@ -92,33 +150,61 @@ def _size(size_bytes: int) -> str:
     return gib(size_bytes) if size_bytes >= GIB // 4 else f"{size_bytes / MIB:.3g} MiB"
 
 
-def _say_request(draft: Draft, fields: dict[str, Any], *, importance: int) -> None:
+def _say_request(
+    draft: Draft, fields: dict[str, Any], report: MemoryReport | None, *, is_blocked: bool
+) -> None:
     """What was asked for against what was free, and where the rest of the card went."""
     tried, free = fields.get("tried_bytes"), fields.get("free_bytes")
     if not tried:
         return
-    rest = draft.phrase("symptoms.free", free=_size(free)) if free else ""
-    allocated, reserved = fields.get("allocated_bytes"), fields.get("reserved_bytes")
-    unallocated = fields.get("reserved_unallocated_bytes") or 0
-    if not unallocated and allocated and reserved and reserved > allocated:
-        unallocated = reserved - allocated
-        draft.figure("reserved_unallocated", unallocated, "B", formula="reserved - allocated")
-    is_fragmented = (
-        free is not None and free < tried <= free + unallocated and unallocated >= 0.5 * GIB
-    )
-    key = "tried" if free is None or not allocated else "fragments" if is_fragmented else "peak"
+    allocated, unallocated = fields.get("allocated_bytes"), _unallocated(draft, fields)
+    key = _kind_of_failure(tried, free, allocated, unallocated)
+    if report is not None and report.verdict == "does_not_fit" and key == "fragments":
+        is_close = report.process_bytes <= _CLOSE * (report.usable_bytes or 0)
+        key = key if is_close else "peak"
     if free is not None and free < tried:
         draft.figure("short_by", tried - free, "B", formula="tried - free")
-    draft.say(f"symptoms.{key}", tried=_size(tried), free=rest, left=_size(free or 0),
-              short=_size(max(tried - (free or 0), 0)), allocated=_size(allocated or 0),
-              unallocated=_size(unallocated), importance=importance)  # fmt: skip
+    values = {
+        "tried": _size(tried), "left": _size(free or 0),
+        "short": _size(max(tried - (free or 0), 0)),
+        "allocated": _size(allocated or 0), "unallocated": _size(unallocated),
+        "of": _of_card(draft, fields),
+    }  # fmt: skip
+    if report is None and not is_blocked:
+        draft.lead(f"symptoms.{key}", **values)
+    else:
+        draft.say(f"symptoms.{key}_log", importance=HEAD, **values)
     if key != "fragments" and unallocated >= 0.5 * GIB:
         draft.say("symptoms.fragmented", reserved=gib(unallocated))
-    total = fields.get("total_bytes")
+    total, reserved = fields.get("total_bytes"), fields.get("reserved_bytes")
     outside = total - (reserved or (allocated or 0) + unallocated) - (free or 0) if total else 0
-    if free is not None and allocated and outside >= _OUTSIDE * GIB:
+    if free is not None and allocated and not is_blocked and outside >= _OUTSIDE * GIB:
         draft.figure("outside_pytorch", outside, "B", formula="total - reserved - free")
         draft.say("symptoms.outside", outside=gib(outside))
+
+
+def _unallocated(draft: Draft, fields: dict[str, Any]) -> int:
+    """Memory that PyTorch holds and does not use, in bytes."""
+    given: int = fields.get("reserved_unallocated_bytes") or 0
+    allocated, reserved = fields.get("allocated_bytes"), fields.get("reserved_bytes")
+    if given or not allocated or not reserved or reserved <= allocated:
+        return given
+    found: int = reserved - allocated
+    draft.figure("reserved_unallocated", found, "B", formula="reserved - allocated")
+    return found
+
+
+def _kind_of_failure(tried: int, free: int | None, allocated: int | None, unallocated: int) -> str:
+    """Key of the sentence: the card was full, the peak too high, or room lay in fragments."""
+    if free is None or not allocated:
+        return "full"
+    is_fragmented = free < tried <= free + unallocated and unallocated >= 0.5 * GIB
+    return "fragments" if is_fragmented else "peak"
+
+
+def _of_card(draft: Draft, fields: dict[str, Any]) -> str:
+    total = fields.get("total_bytes")
+    return draft.phrase("symptoms.of_card", total=gib(total)) if total else ""
 
 
 _OUTSIDE = 1.5

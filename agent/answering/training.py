@@ -10,11 +10,11 @@ from agent.answer import AssumptionOut
 from agent.answering.after_fit import rent_after
 from agent.answering.assumed import say_assumptions
 from agent.answering.card_facts import say_card
-from agent.answering.changes import say_changes
 from agent.answering.concept import methods_compared
 from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.found import Found, Steps, failed
+from agent.answering.host_states import say_host_states
 from agent.answering.numbers import gib
 from agent.answering.parts import (
     say_images,
@@ -26,7 +26,9 @@ from agent.answering.parts import (
 )
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call
+from agent.answering.rollout import say_rollout
 from agent.answering.run_words import (
+    LANGUAGE_KINDS,
     is_language,
     memory_arguments,
     memory_range,
@@ -44,12 +46,9 @@ from agent.toolbox.registries import GpuReport
 from tools.models import try_find_model
 
 METHODS = ("full", "lora", "qlora")
-
-
-_LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
-
-
 _SHORT_SEQUENCE = 512
+_SHORT_SAMPLED = 256
+"""Prompt and answer of a short sampled sequence: reinforcement learning on a small card."""
 
 
 def training(draft: Draft) -> Steps:
@@ -69,7 +68,7 @@ def training(draft: Draft) -> Steps:
     if slots.gpu is not None and slots.gpu != "none":
         calls.append(Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))
     if is_method_open:
-        calls.append(guidance_call(draft.request))
+        calls.append(guidance_call(draft.request, topic="fit"))
     results = yield tuple(calls)
     draft.use(*results)
     reports = [r.report for r in results if isinstance(r.report, MemoryReport)]
@@ -84,12 +83,16 @@ def training(draft: Draft) -> Steps:
         say_methods(draft, reports)
         say_why(draft, reports[methods.index("full")])
     say_images(draft, report)
-    _say_training_reasons(draft, report, is_method_open=is_method_open)
+    verdict = say_rollout(draft, report, found.verdict)
+    if verdict != found.verdict:
+        found = replace(found, verdict=verdict)
+    has_levers = not is_method_open and found.verdict == "fits"
+    _say_training_reasons(draft, report, has_levers=has_levers)
     if found.verdict != "fits":
-        say_changes(draft, report)
         is_open = yield from ways_out(draft, report, is_method_open=is_method_open)
         if is_open and found.verdict == "does_not_fit":
             found = replace(found, verdict="depends")
+    found = say_host_states(draft, report, found)
     if not is_method_open:
         say_parts(draft, report)
     say_assumptions(draft, report)
@@ -137,7 +140,7 @@ def _asked(
 def is_language_model(name: str | None) -> bool:
     """True for a language model, and for a model of which only the size is known."""
     match = try_find_model(name) if name is not None else None
-    return match is None or match.spec.kind in _LANGUAGE_KINDS
+    return match is None or match.spec.kind in LANGUAGE_KINDS
 
 
 def method_is_open(request: Request) -> bool:
@@ -201,7 +204,8 @@ def _leanest(
     slots = draft.request.slots
     lean: dict[str, Any] = {
         "batch": slots.batch or 1,
-        "seq_len": slots.seq_len or _SHORT_SEQUENCE,
+        "seq_len": slots.seq_len
+        or (_SHORT_SAMPLED if report.objective == "grpo" else _SHORT_SEQUENCE),
         "gradient_checkpointing": slots.gradient_checkpointing or "full",
         "optimizer": slots.optimizer or "adamw-8bit",
         "fused_ce": True,
@@ -233,11 +237,11 @@ def _say_given_scheme(draft: Draft, report: MemoryReport) -> None:
         draft.say("memory.replicated")
 
 
-def _say_training_reasons(draft: Draft, report: MemoryReport, *, is_method_open: bool) -> None:
+def _say_training_reasons(draft: Draft, report: MemoryReport, *, has_levers: bool) -> None:
     if report.objective in sentences("objective"):
         draft.say(f"objective.{report.objective}")
     say_why(draft, report)
-    if not is_method_open:
+    if has_levers:
         key = "memory.levers_train" if is_language(report) else "memory.levers_other"
         draft.say(key, importance=DETAIL)
 

@@ -84,12 +84,16 @@ class ChangeOut(Row):
     saving_bytes: int
     fits: bool
     cost: str
+    cost_rank: int
+    """0 free, 1 time, 2 a little quality, 3 shorter or more machines, 4 another method."""
 
 
 class MemoryReport(Report):
     """Memory of one card, in bytes."""
 
     model: str
+    kind: str
+    """decoder-lm, moe-lm, vlm, encoder, diffusion, ..."""
     params: int
     params_active: int | None
     is_reference: bool
@@ -336,6 +340,7 @@ def _report(
     return MemoryReport(
         figures=tuple(figures),
         model=model.spec.name,
+        kind=model.spec.kind,
         params=model.spec.params_total,
         params_active=model.spec.params_active if model.spec.is_moe else None,
         is_reference=model.spec.is_reference,
@@ -379,6 +384,7 @@ def _report(
                 saving_bytes=c.saving_bytes,
                 fits=c.fits,
                 cost=c.cost,
+                cost_rank=c.cost_rank,
             )
             for c in changes
         ),

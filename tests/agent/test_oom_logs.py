@@ -1,7 +1,8 @@
-"""What happened comes first, from the numbers of the log."""
+"""The verdict comes first, then what happened, from the numbers of the log."""
 
 from __future__ import annotations
 
+from agent.toolbox.memory import MemoryReport
 from tests.agent.answers import answered
 from tools.units import GIB
 
@@ -20,8 +21,11 @@ _NEW_STYLE = (
 def test_reserved_minus_allocated_would_have_been_enough() -> None:
     """21.80 - 20.12 = 1.68 GiB in fragments and 1.10 free: more than the 2.00 asked for."""
     answer, results = answered(_OLD_STYLE)
-    assert answer.text.startswith("**Fragmentation")
-    assert "expandable_segments" in answer.text.split("\n")[0]
+    should_fit, verdict, log = answer.text.split("\n\n")[:3]
+    assert should_fit.startswith("**By the settings you name it should fit")
+    assert verdict.startswith("**It fits, but it is tight**")
+    assert "fragmentation" in log
+    assert "expandable_segments" in log
     figures = {f.name: float(f.value) for f in answer.figures}
     assert abs(figures["reserved_unallocated"] - 1.68 * GIB) < 0.01 * GIB
     asked = next(r.arguments for r in results if r.name == "estimate_memory")
@@ -32,9 +36,10 @@ def test_reserved_minus_allocated_would_have_been_enough() -> None:
 def test_a_full_card_is_no_fragmentation() -> None:
     """0.5 free and 0.59 in fragments are less than the 1.5 GiB asked for."""
     answer, _ = answered(_NEW_STYLE)
-    first = answer.text.split("\n")[0]
-    assert "峰值" in first
-    assert "1.0 GiB" in first
+    verdict, log = answer.text.split("\n\n")[:2]
+    assert verdict.startswith("**放不下**")
+    assert "碎片" not in log
+    assert "1.0 GiB" in log
     assert answer.verdict == "does_not_fit"
 
 
@@ -47,3 +52,47 @@ def test_a_killed_process_lacked_host_memory() -> None:
         answer, _ = answered(question)
         assert words in answer.text.split("\n")[0]
         assert "dmesg" in answer.text
+
+
+_ONE_PROCESS = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total "
+    "capacity of 23.69 GiB of which 900.00 MiB is free. Process 12345 has 22.80 GiB memory in use. "
+    "Of the allocated memory 20.40 GiB is allocated by PyTorch, and 2.10 GiB is reserved by PyTorch "
+    "but unallocated. llama-3-8b LoRA, batch 8, seq 2048 on a 3090"
+)
+
+
+def test_a_process_that_holds_what_pytorch_allocated_is_this_one() -> None:
+    """20.40 + 2.10 of 22.80 GiB: the number is the run's own, whatever the text calls it."""
+    answer, _ = answered(_ONE_PROCESS)
+    assert answer.text.startswith("**It does not fit**")
+    assert not answer.corrections
+    assert "another process holds" not in answer.text
+
+
+def test_others_on_the_card_are_the_verdict_where_the_run_would_fit() -> None:
+    log = (
+        "CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 23.69 GiB "
+        "of which 300.00 MiB is free. Process 991 has 15.20 GiB memory in use. Process 1002 has "
+        "8.10 GiB memory in use. Of the allocated memory 7.40 GiB is allocated by PyTorch. "
+        "qwen2.5-1.5b lora"
+    )
+    answer, _ = answered(log)
+    assert answer.text.startswith("**Your job is not too large; another process holds the card**")
+    assert answer.verdict == "depends"
+    assert [c.source for c in answer.corrections] == ["user:pasted_log"]
+
+
+def test_an_error_without_a_model_opens_with_what_it_means() -> None:
+    answer, _ = answered("CUDA out of memory. Tried to allocate 50.00 MiB. GPU 0 is full")
+    assert answer.text.startswith("**The card was full**")
+
+
+def test_changes_are_distinct_and_ordered_by_what_they_cost() -> None:
+    answer, results = answered(_NEW_STYLE)
+    report = next(r.report for r in results if isinstance(r.report, MemoryReport))
+    listed = [line for line in answer.text.split("\n") if line.startswith("- ")]
+    assert len(listed) == len({line.split("：")[0] for line in listed})
+    shown = [c for c in report.changes if f"after {c.name}" in {f.name for f in answer.figures}]
+    assert shown
+    assert len({c.name.partition("=")[0] for c in shown}) == len(shown)
