@@ -127,6 +127,10 @@ def _size_in_name(written: str, start: int, end: int, board: Board) -> None:
         board.add("params_b", float(size[1]), start, end)
 
 
+_OWN_LETTERS = 3
+"""First letters of a card that must be free: a log's sizes behind it belong to it as well."""
+
+
 def read_cards(document: Document, board: Board) -> None:
     """Note cards with their counts and the sizes beside them."""
     from tools.gpus import scan_gpus
@@ -135,7 +139,8 @@ def read_cards(document: Document, board: Board) -> None:
     cards = [
         _card(text, mention)
         for mention in scan_gpus(text)
-        if document.is_free(mention.start, mention.end) and not _is_article(text, mention)
+        if document.is_free(mention.start, min(mention.end, mention.start + _OWN_LETTERS))
+        and not _is_article(text, mention)
     ]
     cards = [_without_link(document, board, card) for card in cards]
     for card in cards:

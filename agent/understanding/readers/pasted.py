@@ -97,7 +97,7 @@ def _take_noise(document: Document, board: Board) -> None:
 
 
 _LOADING = re.compile(
-    r"(?:loading|downloading|fetching)[^\n]{0,60}(?:shards?|files?|weights)[^\n]{0,160}"
+    r"(?:loading|downloading|fetching)[^\n]{0,60}(?:shards?|files?|weights):?\s{0,3}\d{1,3}\s?%[^\n]{0,160}"
 )
 _FREE = re.compile(
     r"(?<![a-z])(?:mem:\s{1,20}|free -[gh][^\d\n]{0,8})(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt]i?(?![a-z]))?"
