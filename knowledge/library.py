@@ -32,7 +32,8 @@ from knowledge.manifest import (
     owner_of,
     section_of,
 )
-from knowledge.parsers import UnreadableDocumentError, parse_document, read_bytes
+from knowledge.parsers import UnreadableDocumentError, read_bytes
+from knowledge.reading import Limits, Reader
 from knowledge.settings import KnowledgeSettings
 from knowledge.snapshot import Snapshot
 from knowledge.store import (
@@ -58,8 +59,15 @@ Report = Callable[[FileResult], None]
 class Library:
     """The documents of one state folder or server."""
 
-    def __init__(self, settings: KnowledgeSettings, *, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        settings: KnowledgeSettings,
+        *,
+        progress: Progress | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self._settings = settings
+        self._limits = limits
         self._progress = progress or (lambda _: None)
         self.folder = settings.state_dir / "documents"
         self._manifest = collection_name("manifest", "documents")
@@ -179,10 +187,10 @@ class Library:
             results.append(result)
             report(result)
 
-        with self._writing(), self._opened():
+        with self._writing(), self._opened(), Reader(self._limits) as reader:
             known = {e.key: e for e in self.entries()}
             for path in files:
-                note(self._ingest_one(path, collection, known))
+                note(self._ingest_one(path, collection, known, reader))
             if prune:
                 there = {str(f.absolute()) for f in files}
                 for entry in known.values():
@@ -207,7 +215,9 @@ class Library:
     def _writing(self) -> _Writing:
         return _Writing(self)
 
-    def _ingest_one(self, path: Path, collection: str, known: dict[str, Entry]) -> FileResult:
+    def _ingest_one(
+        self, path: Path, collection: str, known: dict[str, Entry], reader: Reader
+    ) -> FileResult:
         name = str(path.absolute())
         key = entry_key(collection, name)
         old = known.get(key)
@@ -216,7 +226,7 @@ class Library:
             version = hashlib.sha256(data).hexdigest()[:24]
             if old and old.version == version and old.pieces_in == self._pieces:
                 return FileResult(name, "unchanged", "", old.piece_count)
-            parts = list(pieces(parse_document(data, path)))
+            parts = list(pieces(reader.read(data, path)))
         except UnreadableDocumentError as error:
             return FileResult(name, "rejected", error.reason)
         added_on = datetime.now(UTC).isoformat(timespec="seconds")

@@ -209,6 +209,8 @@ def parse_document(data: bytes, path: Path) -> list[Block]:
         blocks = _bounded(reader(data, path), path)
     except (UnreadableDocumentError, MissingExtraError):
         raise
+    except MemoryError as error:
+        raise UnreadableDocumentError(path, "needs more memory than a file may take") from error
     except Exception as error:  # parsers meet any bytes and raise what they like on broken ones
         kind = path.suffix.lower().lstrip(".")
         raise UnreadableDocumentError(

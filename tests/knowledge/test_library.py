@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from knowledge import KnowledgeSettings, Library, Retriever
 from knowledge.manifest import FileResult
 from knowledge.parsers import MAX_FILE_BYTES, UnreadableDocumentError, parse_document
+from knowledge.reading import Limits, Reader
 from tests.helpers import ROOT
 from tools.errors import UserInputError
 
@@ -217,6 +218,62 @@ def test_a_file_that_cannot_be_read_is_named_with_its_reason_and_changes_nothing
     assert result.status == "rejected"
     assert reason in result.reason
     assert library.entries() == before
+
+
+def a_busy_pdf(operators: int = 1_500_000) -> bytes:
+    """A small file whose one page keeps a parser at work for a long time."""
+    import zlib
+
+    content = zlib.compress(b"BT /F1 1 Tf (x) Tj ET " * operators)
+    pages = b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /Resources << /Font "
+        b"<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>"
+    )
+    stream = b"<< /Length %d /Filter /FlateDecode >> stream\n%b\nendstream" % (
+        len(content), content,
+    )  # fmt: skip
+    parts = [b"<< /Type /Catalog /Pages 2 0 R >>", pages, page, stream]
+    body, places = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, start=1):
+        places.append(len(body))
+        body += b"%d 0 obj\n%b\nendobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    head = b"xref\n0 5\n0000000000 65535 f \n" + table
+    return body + head + b"trailer << /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % len(body)
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(seconds=4), "not read within 4 s"),
+        (Limits(memory_bytes=180_000_000), "more memory"),
+    ],
+)
+def test_a_file_that_takes_too_much_is_given_up_and_the_others_are_read(
+    limits: Limits, reason: str, settings: KnowledgeSettings, tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    a_file(folder, "a-busy.pdf", a_busy_pdf())
+    a_file(folder, "b-good.pdf", a_pdf())
+    a_file(folder, "c-rules.md")
+    library = Library(settings, limits=limits)
+    busy, good, rules = library.ingest([folder])
+    assert busy.status == "rejected"
+    assert reason in busy.reason
+    assert (good.status, rules.status) == ("added", "added")
+    assert [Path(e.path).name for e in library.entries()] == ["b-good.pdf", "c-rules.md"]
+
+
+def test_a_worker_ends_with_its_reader(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    with Reader() as reader:
+        assert reader.read(b"# A\n\nfirst", path)[0].text == "first"
+        assert reader.read("# B\n\n第二".encode(), path)[0].text == "第二"
+        worker = reader._worker
+        assert worker is not None
+        assert worker.poll() is None
+    assert worker.poll() is not None
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.html", "a.md", "a.txt"])
