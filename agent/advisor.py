@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from agent.answer import Answer, Language
 from agent.events import Answered, Event, TextDelta, ToolFinished, ToolStarted, Withdrawn
@@ -38,7 +39,7 @@ class Advisor:
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
         configure_tracing(self.settings)
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._locks_guard = threading.Lock()
 
     def ask(
