@@ -98,8 +98,19 @@ def leans_on(
     history: Sequence[Request],
     *,
     corrected: bool,
+    explains: bool = False,
 ) -> Request | None:
-    """The earlier request that this turn continues, or None."""
+    """The earlier request that this turn continues, or None.
+
+    Args:
+        document: The text of the turn.
+        board: What was read in it.
+        out: Its slots.
+        intent: The kind of question that it is by itself.
+        history: Earlier requests, oldest first.
+        corrected: Whether something said before is taken back.
+        explains: Whether it asks how things are in general: a few words may be all of it.
+    """
     if not history:
         return None
     text = document.text.strip()
@@ -114,14 +125,22 @@ def leans_on(
         return _base(out, history)
     leaning = intent in load("conversation")["leaning_intents"] and len(text) <= _SHORT
     if has_subject and not marked:
-        return None
+        return last if _runs_on_it(text, out, last) else None
     wants_job = bool(out.values) and table("conversation", "same_job").has(text)
     pointing = wants_job or _points_back(text, out, intent)
-    if not marked and not leaning and not pointing and not _is_bare(text, out, last):
+    if not marked and not leaning and not pointing and (explains or not _is_bare(text, out, last)):
         return None
     if has_subject and out.get("gpu") and out.get("method") and len(text) > _SHORT:
         return None
     return _base(out, history, wants_job=wants_job)
+
+
+def _runs_on_it(text: str, out: Resolution, last: Request) -> bool:
+    """Whether a new job is to run on "it": the machine that the turn before asked about."""
+    own = any(out.get(slot) is not None for slot in ("gpu", "gpus", "gpu_mem_gb", "instance"))
+    if own or _has_any(last, _SUBJECT) or not (last.slots.instance or last.slots.gpu):
+        return False
+    return len(text) <= 2 * _SHORT and table("conversation", "points_back").has(text)
 
 
 def _points_back(text: str, out: Resolution, intent: Intent) -> bool:

@@ -109,7 +109,10 @@ def parse(
     if intent in ("fit_check", "catalog_lookup") and asks_card_figure(document.text, out):
         intent = "concept"
     carried = Carried()
-    base = leans_on(document, turn.board, out, intent, history, corrected=turn.corrected)
+    base = leans_on(
+        document, turn.board, out, intent, history,
+        corrected=turn.corrected, explains=intent == "concept" and "define" in turn.asked,
+    )  # fmt: skip
     if base is not None:
         carried = carry_over(document, turn.board, out, base)
         intent = _intent_of_turn(intent, turn, base, history)
@@ -229,6 +232,8 @@ def _path_start(text: str, start: int) -> int:
 
 def _extra(pasted: list[Pasted], topics: tuple[str, ...]) -> set[str]:
     features = {_PASTED[item.kind] for item in pasted if item.kind in _PASTED}
+    if any(item.kind == "nvidia_smi" and not item.fields for item in pasted):
+        features = features - {"pasted_smi"} | {"pasted_list"}
     messages = {f"error_{item.fields.get('message')}" for item in pasted}
     return features | messages | ({"topic"} if has_telling_topic(topics) else set())
 
@@ -242,6 +247,8 @@ def _without_settings(document: Document, board: Board) -> str:
 
 def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[Request]) -> Intent:
     """Its own where a follow-up asks something itself, else that of the turn before."""
+    if own == "concept" and turn.asked <= {"define"} and _changes_job(turn, base):
+        return base.intent  # "换qlora省多少": the job before with another setting
     if turn.asked or has_frame(turn.prose):
         return own
     if base.intent in ("out_of_scope", "invalid_input"):
@@ -249,6 +256,19 @@ def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[R
     if base.intent == "multi_gpu_plan" and any(r.intent == "fit_check" for r in history):
         return "fit_check"  # the question about links was an aside
     return "fit_check" if base.intent == "oom_diagnosis" else base.intent
+
+
+_SETTINGS = ("method", "quantization", "precision", "batch", "seq_len", "gpu", "gpu_count")
+
+
+def _changes_job(turn: _Turn, base: Request) -> bool:
+    """Whether a turn gives a setting to the sized job before it."""
+    is_job = base.intent in ("fit_check", "oom_diagnosis", "serving_plan")
+    sized = base.slots.params_b is not None or base.slots.model is not None
+    said = {slot for slot in turn.out.values if slot not in turn.out.inferred}
+    return (
+        is_job and sized and any(slot in said and slot in turn.out.readings for slot in _SETTINGS)
+    )
 
 
 def _asked_of_job(text: str, last: Request) -> Intent | None:

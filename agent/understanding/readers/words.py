@@ -31,6 +31,10 @@ _BARE_FULL = re.compile(
 """A bare "full" at the end of a clause or before a training word: full fine-tuning."""
 
 
+_NOT = ("不", "没", "无", "别", "w/o ")
+"""Right in front of a word: it is not done."""
+
+
 def words(name: str) -> PhraseTable:
     """A table of data/words.yaml."""
     return table("words", name)
@@ -52,7 +56,8 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
     for hit in words("zero_stage").find(text):
         board.add("zero_stage", int(hit.value), hit.start, hit.end)
     for hit in words("offload").find(text):
-        if not table("resolve", "negation").has(text[max(0, hit.start - 8) : hit.start]):
+        before = text[max(0, hit.start - 8) : hit.start]
+        if not table("resolve", "negation").has(before) and not before.endswith(_NOT):
             board.add("offload", True, hit.start, hit.end)
     for hit in words("one_at_a_time").find(text):
         board.add("concurrency", 1, hit.start, hit.end)
