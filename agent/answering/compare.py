@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from agent.answer import Verdict
 from agent.answering import concept
-from agent.answering.concept import say_passages
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.machines import short_line
 from agent.answering.numbers import gib
+from agent.answering.passages import say_passages
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.race import race_calls, say_race
 from agent.answering.renting import default_region

@@ -11,16 +11,15 @@ from agent.answering.host import compose_host
 from agent.answering.machines import cards_text
 from agent.answering.numbers import gib
 from agent.answering.parts import say_methods
+from agent.answering.passages import on_the_point, say_passages
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined, report_method, short_model
-from agent.answering.sources import guidance_call, passages_in, say_cited, say_errata
+from agent.answering.sources import guidance_call, passages_in
 from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
-from agent.toolbox.guidance import PassageOut
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
 
-_LONGEST = {"zh": 420, "en": 800}
 _VLLM_FLOOR = 7.0
 _MAC_EXAMPLE_B = 7.0
 """Size shown when somebody asks what a Mac can run."""
@@ -58,7 +57,7 @@ def compose(request: Request, context: Context) -> Plan:
                                  "task": "train", "method": method, "with_changes": False})
         for method in compared
     ]  # fmt: skip
-    results = yield (*calls, guidance_call(request, k=3))
+    results = yield (*calls, guidance_call(request, k=5))
     draft.use(*results)
     cards = [r.report for r in results if isinstance(r.report, GpuReport)]
     correct_sameness(draft, cards)
@@ -70,7 +69,7 @@ def compose(request: Request, context: Context) -> Plan:
     reports = [r.report for r in results if isinstance(r.report, MemoryReport)]
     if len(reports) > 1:
         _say_difference(draft, reports)
-    passages = _on_the_point(passages_in(results))
+    passages = on_the_point(passages_in(results), request.search_query)
     say_passages(draft, passages)
     if not passages and not cards and not request.corrections:
         draft.say("concept.nothing", importance=HEAD)
@@ -121,11 +120,6 @@ def _say_difference(draft: Draft, reports: list[MemoryReport]) -> None:
               saved=gib(saved), share=share, importance=HEAD)  # fmt: skip
     say_methods(draft, reports)
     say_assumptions(draft, least)
-
-
-def _on_the_point(passages: list[PassageOut]) -> list[PassageOut]:
-    """The best passage, and others of its note: what is found elsewhere is another matter."""
-    return [p for p in passages if p.note_id == passages[0].note_id]
 
 
 def _say_slices(draft: Draft, report: InstancesReport) -> None:
@@ -197,21 +191,3 @@ def _say_instead(draft: Draft, card: GpuReport, asked: str) -> None:
     if is_old and draft.request.slots.framework == "vllm":
         draft.say("concept.vllm_floor", gpu=card.name, cc=f"{card.compute_capability:.1f}",
                   importance=HEAD)  # fmt: skip
-
-
-def say_passages(draft: Draft, passages: list[PassageOut], *, most: int = 2) -> None:
-    """The best passages, their corrections, and where they come from."""
-    for passage in passages[:most]:
-        draft.add(shortened(passage.text, _LONGEST[draft.language]), importance=BODY)
-    say_errata(draft, passages[:most])
-    say_cited(draft, passages[:most])
-
-
-def shortened(text: str, limit: int) -> str:
-    """Whole sentences or lines of a text up to a length."""
-    text = text.strip()
-    if len(text) <= limit:
-        return text
-    kept = text[:limit]
-    cut = max(kept.rfind(mark) for mark in ("。", ". ", "\n", "；", ";"))
-    return kept[: cut + 1].rstrip() if cut > limit // 3 else kept.rstrip() + "…"

@@ -14,6 +14,9 @@ _FULL_WIDTH = {",": "，", ";": "；", ":": "：", "?": "？", "!": "！"}
 _HAN = "\u4e00-\u9fff」』》】）*”"
 _AFTER = re.compile(rf"(?<=[{_HAN}}}%])[,;:?!](?!\S*://)(?!//)")
 _BEFORE = re.compile(r"(?<=[A-Za-z0-9)])[,;:?!](?=[\u4e00-\u9fff{「《])")
+_BETWEEN = re.compile(r"(?<=[A-Za-z0-9%)])([,;])(?=[A-Za-z])|(?<=[A-Za-z%)])([,;])(?=\d)")
+_CODE = re.compile(r"(`[^`]*`|\[[^\]]*\]|\S*[=_]\S*)")
+"""Parts of a text whose punctuation is not ours: code, ids in brackets, settings."""
 _GAP = re.compile(r"(?<=[\u4e00-\u9fff，。；：）]) +(?=[\u4e00-\u9fff（])")
 _PARENTHESES = re.compile(r"\(([^()]*[\u4e00-\u9fff{][^()]*)\)")
 
@@ -41,10 +44,13 @@ def full_width(text: str) -> str:
 def tidy(text: str) -> str:
     """Chinese running text with full-width punctuation and no space between two Han characters.
 
-    >>> tidy("约 27 分钟 存一次,够了")
-    '约 27 分钟存一次，够了'
+    >>> tidy("约 27 分钟 存一次,够了"), tidy("约 6 GB,8-bit 约 10 GB"), tidy("设 `a,b` 和 1,024")
+    ('约 27 分钟存一次，够了', '约 6 GB，8-bit 约 10 GB', '设 `a,b` 和 1,024')
     """
-    return _GAP.sub("", full_width(text))
+    parts = _CODE.split(_GAP.sub("", full_width(text)))
+    told = (_BETWEEN.sub(lambda found: _FULL_WIDTH[found[0]], part) for part in parts[::2])
+    kept = [*parts[1::2], ""]
+    return "".join(part + code for part, code in zip(told, kept, strict=True))
 
 
 _LOWER_START = re.compile(r"\A(\*{0,2})([a-z])(?=[a-z]*[ ,])")
