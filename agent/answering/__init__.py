@@ -33,7 +33,8 @@ _MODULES: dict[Intent, str] = {
 }
 
 _CAPABILITIES = (
-    "remaining", "sums", "items", "busbw", "hybrid", "adapter_links", "replicas", "storage_rate", "saves",
+    "engine_start", "eval_oom", "remaining", "sums", "items", "busbw", "hybrid", "adapter_links",
+    "replicas", "storage_rate", "saves",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""
