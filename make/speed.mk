@@ -8,6 +8,6 @@ score-speed: $(VENV)/.runtime  ## errors of training and serving speed beside th
 	@$(BIN)/python -m tools speed --runs || true
 
 calibrate-speed: $(VENV)/.runtime  ## learns the speed constants anew (minutes); rewrites tools/speed/data
-	@$(BIN)/python -m tools.speed.calibrate --check --write \
+	@$(BIN)/python -m tools.speed.calibrate --write \
 	  $(SPEED_EXTRA)/speed_training_extra.jsonl $(SPEED_EXTRA)/speed_inference_extra.jsonl \
 	  --core $(SPEED_ROWS)/speed_training.jsonl $(SPEED_ROWS)/speed_inference.jsonl

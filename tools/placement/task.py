@@ -34,6 +34,7 @@ ReasonCode = Literal[
     "data_above_gpu_memory",
     "slice_is_enough",
     "several_for_memory",
+    "several_for_load",
     "no_single_machine",
     "cpu_bound",
     "no_offer",

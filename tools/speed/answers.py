@@ -11,11 +11,13 @@ from typing import Any
 from tools.errors import AdvisorError, UnsupportedError, UserInputError
 from tools.provenance import Assumption
 from tools.speed import cases
+from tools.speed.encoding import cached_encoding_speed
 from tools.speed.hardware import card
 from tools.speed.results import Interval
 from tools.speed.serving import cached_serving_speed
 from tools.speed.serving_model import engine_of, weight_bytes, weight_format
 from tools.speed.shapes import shape_of
+from tools.speed.speech import cached_speech_speed
 from tools.speed.training import cached_training_speed
 from tools.speed.vision import cached_image_speed
 
@@ -62,19 +64,26 @@ def _serving(row: Mapping[str, Any]) -> Answer:
             rate = rate.scaled(1 / max(1.0, job_of_images.batch or 1.0), "it/s")
         return _ok(row, "samples_per_s", rate, image.assumptions)
     if row.get("task") == "asr":
-        raise UnsupportedError(
-            str(row.get("model")), reason="the speed of speech recognition is not modelled"
-        )
+        return _speech(row)
     job = cases.serving_job(row)
     if shape_of(job.model, job.params_b).is_encoder:
-        encoder = cached_training_speed(cases.encoder_forward_job(row))
-        scaled = encoder.samples_per_s.scaled(cases.FORWARD_GAIN, "sample/s")
-        return _ok(row, "samples_per_s", scaled, encoder.assumptions)
+        encoder = cached_encoding_speed(cases.encoding_job(row))
+        return _ok(row, "samples_per_s", encoder.texts_per_s, encoder.assumptions)
     speed = cached_serving_speed(job)
     value = speed.decode_tokens_per_s
     if cases.includes_prefill(row):
         value = speed.end_to_end_tokens_per_s
     return _ok(row, "decode_tokens_per_s", value, speed.assumptions)
+
+
+def _speech(row: Mapping[str, Any]) -> Answer:
+    """Seconds for the audio that the row names, else hours of audio per hour."""
+    speech = cached_speech_speed(cases.speech_job(row))
+    audio_s = cases.audio_seconds(row)
+    if audio_s is None:
+        return _ok(row, "audio_hours_per_hour", speech.hours_per_hour, speech.assumptions)
+    answer = _ok(row, "wall_s", speech.seconds_for(audio_s), speech.assumptions)
+    return {**answer, "audio_hours_per_hour": speech.hours_per_hour.value}
 
 
 def answer_case(row: Mapping[str, Any]) -> Answer:

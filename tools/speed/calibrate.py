@@ -1,9 +1,10 @@
 """Learns the constants of data/*.json from measured rows, and says how well they carry over.
 
-    python -m tools.speed.calibrate ROWS.jsonl ... [--core FILE ...] [--check] [--write]
+    python -m tools.speed.calibrate ROWS.jsonl ... [--core FILE ...] [--write]
 
-Rows have the fields of the measurement files; those of `--core` files count three times. `--check`
-prints cross-validated errors, `--write` stores the constants. Nothing here runs in the product.
+Rows have the fields of the measurement files; those of `--core` files count three times. Errors
+are printed as fitted and with sources, cards, model families and random fifths left out of the
+learning; `--write` stores the constants. Nothing here runs in the product.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import random
-import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.speed.fitting import Fit, fit_constants, group_factors, spread_of
+from tools.speed.fitting import Fit, fit_constants, group_factors
+from tools.speed.left_out import WAYS, Errors, score, split, spreads
 from tools.speed.results import load_data
 from tools.speed.samples import READERS, Constants, Sample, read_samples
 
@@ -30,8 +30,6 @@ CROWDING = 0.6
 """Rows of one source, model and card share a weight of their number to the power 1 - CROWDING."""
 FEWEST_ROWS = 10
 """Rows of one engine that its own launch cost is learnt from."""
-COVERAGE = 0.88
-LEAST_SPREAD, MOST_SPREAD = 1.25, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,8 @@ class Model:
 
 TRUST = {
     "training": {"architecture": 1.0, "card": 1.0, "way": 2.0, "layout": 2.0},
-    "serving": {"engine": 1.0, "engine-format": 1.5},
-    "vision": {"architecture": 1.5, "card": 1.5, "network": 1.5, "style": 2.0},
+    "serving": {"engine": 0.5, "engine-format": 0.5},
+    "vision": {"architecture": 0.7, "card": 0.7, "network": 0.7, "style": 1.0},
 }
 
 
@@ -117,8 +115,14 @@ def _affected(model: Model) -> dict[str, list[int]]:
     }
 
 
-def learn(model: Model, *, rounds: int = 2) -> tuple[Fit, Groups]:
-    """Constants and group corrections, each learnt with the other held still."""
+def learn(model: Model, *, rounds: int = 2, near: Fit | None = None) -> tuple[Fit, Groups]:
+    """Constants and group corrections, each learnt with the other held still.
+
+    Args:
+        model: What is learnt.
+        rounds: Times that constants and corrections are learnt in turn.
+        near: A fit of nearly the same rows, from which few steps are left to go.
+    """
     samples, weights = model.samples, _weights(model.samples)
     start, width = model.priors()
     truths = [sample.truth for sample in samples]
@@ -134,10 +138,13 @@ def learn(model: Model, *, rounds: int = 2) -> tuple[Fit, Groups]:
 
         fit = fit_constants(
             start, width, predict, truths, [ROW_WEIGHT * w for w in weights],
-            affects=_affected(model),
+            affects=_affected(model), rounds=2 if near else 8,
+            begin=near.constants if near else None,
         )  # fmt: skip
         errors = [math.log(s.predict(fit.constants, 1.0) / s.truth) for s in samples]
-        learnt = group_factors(errors, [s.tags for s in samples], model.trust, weights)
+        learnt = group_factors(
+            errors, [s.tags for s in samples], model.trust, weights, [s.source for s in samples]
+        )
         factors = [_factor(sample, learnt) for sample in samples]
     return Fit({**fit.constants, **_generations(model, fit)}, fit.deviation), learnt
 
@@ -160,57 +167,11 @@ def errors_of(samples: Sequence[Sample], fit: Fit, learnt: Groups) -> list[float
     return [math.log(s.predict(fit.constants, _factor(s, learnt)) / s.truth) for s in samples]
 
 
-def cross_validate(model: Model, way: str) -> list[tuple[float, Sample]]:
-    """Errors of every sample when its source, card or random fifth was left out of the learning."""
-    order = random.Random(7)
-    fold = {id(s): str(order.randrange(5)) for s in model.samples}
-    key: Callable[[Sample], str] = {
-        "source": lambda s: s.source,
-        "card": lambda s: s.device,
-        "fold": lambda s: fold[id(s)],
-    }[way]
-    found: list[tuple[float, Sample]] = []
-    for name in sorted({key(s) for s in model.samples}):
-        kept = [s for s in model.samples if key(s) != name]
-        left = [s for s in model.samples if key(s) == name]
-        fit, learnt = learn(build(model.name, kept), rounds=1)
-        found += zip(errors_of(left, fit, learnt), left, strict=True)
-    return found
-
-
-def median_error(errors: Iterable[tuple[float, Sample]], *, core: bool) -> float:
-    """Median of |predicted / measured - 1|."""
-    found = [abs(math.exp(e) - 1) for e, s in errors if s.core or not core]
-    return statistics.median(found) if found else math.nan
-
-
-def spreads(errors: Sequence[tuple[float, Sample]]) -> dict[str, dict[str, float]]:
-    """Half-width of the interval by group, from cross-validated errors; core rows count double."""
-    by_group: dict[str, list[float]] = {"default": []}
-    for error, sample in errors:
-        copies = 2 if sample.core else 1
-        by_group["default"] += [error] * copies
-        by_group.setdefault(sample.spread, []).extend([error] * copies)
-    rows = Counter(sample.spread for _, sample in errors)
-    general = spread_of(by_group["default"], COVERAGE)
-    found = {}
-    for name, values in sorted(by_group.items()):
-        own = spread_of(values, COVERAGE)
-        trust = len(values) / (len(values) + 10)
-        factor = math.exp(trust * math.log(own) + (1 - trust) * math.log(general))
-        count = len(errors) if name == "default" else rows[name]
-        found[name] = {
-            "factor": round(min(MOST_SPREAD, max(LEAST_SPREAD, factor)), 3),
-            "rows": count,
-        }
-    return found
-
-
 def stored(
     model: Model,
     fit: Fit,
     learnt: Groups,
-    checks: Mapping[str, float],
+    checks: Mapping[str, Mapping[str, float]],
     widths: Mapping[str, Mapping[str, float]],
     held: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -233,11 +194,39 @@ def stored(
         "high hold 80 % of the belief in a constant. See README.md beside this file.",
         "rows": len(model.samples),
         "sources": sorted({sample.source for sample in model.samples}),
-        "median_error": {key: round(value, 4) for key, value in checks.items()},
+        "errors": checks,
         "constants": constants,
         "groups": learnt,
         "spread": widths,
     }
+
+
+def cross_validate(model: Model, way: str, near: Fit) -> Errors:
+    """Errors of every sample when its source, card, model family or a random fifth was left out."""
+    found: list[tuple[float, Sample]] = []
+    for kept, left in split(model.samples, way):
+        fit, learnt = learn(build(model.name, kept), rounds=1, near=near)
+        found += zip(errors_of(left, fit, learnt), left, strict=True)
+    return found
+
+
+def _calibrate(name: str, samples: Sequence[Sample], *, write: bool) -> None:
+    """Learns, prints how well it carries over, and stores the constants when asked."""
+    model = build(name, samples)
+    fit, learnt = learn(model)
+    fitted = list(zip(errors_of(samples, fit, learnt), samples, strict=True))
+    errors = {way: cross_validate(model, way, fit) for way in WAYS}
+    widths = spreads([pair for way in WAYS[1:] for pair in errors[way]], len(samples))
+    checks = {"fitted": score(fitted, widths)}
+    checks |= {f"left_out_{way}": score(found, widths) for way, found in errors.items()}
+    for way, row in checks.items():
+        print(f"{name:9s}", f"{way:16s}", *(f"{key} {value:g}" for key, value in row.items()))
+    if write:
+        path = Path(__file__).parent / "data" / f"{name}.json"
+        held = json.loads(path.read_text(encoding="utf-8"))
+        content = stored(model, fit, learnt, checks, widths, held)
+        text = json.dumps(content, indent=1, ensure_ascii=False)
+        path.write_text(text + "\n", encoding="utf-8")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -246,33 +235,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("rows", nargs="*", type=Path)
     parser.add_argument("--core", nargs="*", type=Path, default=[])
     parser.add_argument("--only", choices=sorted(READERS))
-    parser.add_argument("--check", action="store_true")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args(argv)
     paths = [(path, True) for path in args.core] + [(path, False) for path in args.rows]
     for name in [args.only] if args.only else list(READERS):
         unread: Counter[str] = Counter()
-        model = build(name, read_samples(paths, name, unread))
-        fit, learnt = learn(model)
-        errors = list(zip(errors_of(model.samples, fit, learnt), model.samples, strict=True))
-        checks = {"in_sample": median_error(errors, core=False)}
-        widths: dict[str, dict[str, float]] = {}
-        checks["in_sample_core"] = median_error(errors, core=True)
-        for way in ("fold", "source") if args.check else ("fold",):
-            left_out = cross_validate(model, way)
-            checks[f"left_out_{way}"] = median_error(left_out, core=False)
-            checks[f"left_out_{way}_core"] = median_error(left_out, core=True)
-            if way == "fold":
-                widths = spreads(left_out)
-        print(name, len(model.samples), "rows", {k: round(v, 3) for k, v in checks.items()})
+        samples = read_samples(paths, name, unread)
+        _calibrate(name, samples, write=args.write)
         for reason, count in unread.most_common(8):
             print(f"  not read ({count}): {reason}")
-        if args.write:
-            path = Path(__file__).parent / "data" / f"{name}.json"
-            held = json.loads(path.read_text(encoding="utf-8"))
-            content = stored(model, fit, learnt, checks, widths, held)
-            text = json.dumps(content, indent=1, ensure_ascii=False)
-            path.write_text(text + "\n", encoding="utf-8")
     return 0
 
 

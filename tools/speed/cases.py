@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tools.speed.encoding import EncodingJob
 from tools.speed.results import load_data
+from tools.speed.speech import SpeechJob
 from tools.speed.vision import ImageJob
 from tools.speed.workload import Checkpointing, Method, ServingJob, TrainingJob, parse_layout
 
@@ -190,8 +192,6 @@ def image_job(row: Row) -> ImageJob:
     )
 
 
-FORWARD_GAIN = 2.6
-"""Forward alone against a training step: a third of the products, and no update."""
 REMOVED = {
     "measured", "tok_s_gpu", "tok_s_gpu_how", "mfu_pct", "hfu_pct", "tflops_gpu", "cost_usd",
     "decode_tok_s", "decode_how", "total_tok_s", "ttft_ms", "req_s", "figures", "notes", "source",
@@ -217,15 +217,36 @@ def is_image_row(row: Row) -> bool:
     )
 
 
-def encoder_forward_job(row: Row) -> TrainingJob:
-    """A forward-only run of an encoder, as the training step that it is a part of."""
-    return TrainingJob(
+def encoding_job(row: Row) -> EncodingJob:
+    """A row of an encoder that is run without training."""
+    return EncodingJob(
         gpu=_memory_suffix(row),
         model=row.get("model"),
         params_b=row.get("params_b"),
         precision=row.get("weight_format"),
         num_gpus=max(1, int(row.get("num_gpus") or 1)),
-        micro_batch=concurrency_of(row.get("batch")),
-        seq_len=_length_of(row.get("prompt_len")),
-        checkpointing="none",
+        batch=concurrency_of(row.get("batch")),
+        tokens=_length_of(row.get("prompt_len")),
     )
+
+
+def speech_job(row: Row) -> SpeechJob:
+    """A row of a speech model."""
+    batch = row.get("batch")
+    return SpeechJob(
+        gpu=_memory_suffix(row),
+        model=str(row.get("model") or ""),
+        engine=str(row.get("engine") or "") or None,
+        weight_format=row.get("weight_format"),
+        batch=int(batch) if isinstance(batch, int | float) else None,
+        num_gpus=int(row.get("num_gpus") or 0),
+    )
+
+
+def audio_seconds(row: Row) -> float | None:
+    """Seconds of audio that a row's unit names: `s (13 min audio)`; None where it names none."""
+    text = f"{row.get('unit') or ''} {row.get('metric') or ''}".casefold()
+    found = re.search(r"(\d+(?:\.\d+)?)\s*(h|min|s)\w*\s+(?:of\s+)?audio", text)
+    if found is None:
+        return None
+    return float(found[1]) * {"h": 3600.0, "min": 60.0, "s": 1.0}[found[2]]

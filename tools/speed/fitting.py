@@ -9,6 +9,12 @@ from typing import Any, NamedTuple
 
 HUBER = 0.35
 """Log error beyond which a row pulls with constant force: about 1.4 times off."""
+VOICE = 1.0
+"""Weight of rows at which a source has half a voice in its group."""
+SOURCE_TRIM = 0.3
+"""Share of the voices at either end that a group's middle leaves out."""
+MANY = 4
+"""Sources from which on outliers among them can be told."""
 DAMPING = (1e-3, 0.1, 10.0)
 """Least, first and most damping of a step."""
 NUDGE = 0.02
@@ -94,6 +100,7 @@ def fit_constants(
     *,
     rounds: int = 8,
     affects: Mapping[str, Sequence[int]] | None = None,
+    begin: Mapping[str, float] | None = None,
 ) -> Fit:
     """Constants that explain the measurements best without leaving their priors.
 
@@ -105,6 +112,7 @@ def fit_constants(
         weights: Weight of each row.
         rounds: Gauss-Newton steps at most.
         affects: Rows that a constant moves, where it moves few; the others move all.
+        begin: Constants that the search begins at, where a similar fit is known; else the priors.
 
     Returns:
         The constants with the least sum of Huber losses and prior penalties, and their spread.
@@ -116,7 +124,8 @@ def fit_constants(
     width = np.array([prior_width.get(name, 0.3) for name in names])
     target, root = np.log(np.array(truths)), np.sqrt(np.array(weights))
     problem = _Problem(names, centre, width, predict, target, root, affects or {})
-    point = centre.copy()
+    known = begin or {}
+    point = np.log(np.array([known.get(name, start[name]) for name in names]))
     errors = problem.residuals(point)
     best = problem.loss(point, errors)
     normal = np.diag(1 / width**2)
@@ -146,14 +155,20 @@ def group_factors(
     tags: Sequence[Mapping[str, str]],
     kinds: Mapping[str, float],
     weights: Sequence[float],
+    sources: Sequence[str],
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Corrections of groups of rows, shrunk toward none.
+
+    A group that a single publisher measured cannot be told from that publisher's habits: trust
+    grows with the number of sources, and each source has one voice however many rows it has.
 
     Args:
         errors: log(predicted / measured) of each row.
         tags: The groups that a row belongs to, by kind.
-        kinds: Order of the kinds with their shrinkage: rows that a group needs to be trusted half.
-        weights: Weight of each row inside its group.
+        kinds: Order of the kinds with their shrinkage: sources that a group needs to be trusted
+            half.
+        weights: Weight of each row inside its source.
+        sources: Who published each row.
 
     Returns:
         kind -> group -> factor to multiply predictions by, and the rows it rests on.
@@ -167,8 +182,9 @@ def group_factors(
                 members.setdefault(tag[kind], []).append(i)
         found[kind] = {}
         for name, rows in sorted(members.items()):
-            total = sum(weights[i] for i in rows)
-            mean = _middle([left[i] for i in rows], [weights[i] for i in rows])
+            means, voices = _voices(rows, left, weights, sources)
+            total = sum(voices)
+            mean = _middle(means, voices, trim=SOURCE_TRIM if len(means) >= MANY else 0.0)
             shift = mean * total / (total + trust)
             for i in rows:
                 left[i] -= shift
@@ -176,14 +192,29 @@ def group_factors(
     return found
 
 
-def _middle(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Weighted mean of the values between the 15th and the 85th percentile."""
+def _voices(
+    rows: Sequence[int], left: Sequence[float], weights: Sequence[float], sources: Sequence[str]
+) -> tuple[list[float], list[float]]:
+    """(mean error, weight) of each source of a group; rows beyond a few add little."""
+    by_source: dict[str, list[int]] = {}
+    for i in rows:
+        by_source.setdefault(sources[i], []).append(i)
+    means, voices = [], []
+    for members in by_source.values():
+        total = sum(weights[i] for i in members)
+        means.append(_middle([left[i] for i in members], [weights[i] for i in members]))
+        voices.append(total / (total + VOICE))
+    return means, voices
+
+
+def _middle(values: Sequence[float], weights: Sequence[float], *, trim: float = 0.15) -> float:
+    """Weighted mean of the values between two percentiles, `trim` from either end."""
     ordered = sorted(zip(values, weights, strict=True))
     total = sum(weights)
     seen, top, bottom = 0.0, 0.0, 0.0
     for value, weight in ordered:
         start, seen = seen, seen + weight
-        inside = min(seen, 0.85 * total) - max(start, 0.15 * total)
+        inside = min(seen, (1 - trim) * total) - max(start, trim * total)
         if inside > 0:
             top += value * inside
             bottom += inside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -12,6 +13,12 @@ from tools.speed.results import load_data
 
 Precision = str
 """fp32, tf32, 16 (bf16 or fp16), fp8, int8, fp4: what the matrix units multiply."""
+
+
+SMOOTHNESS = 4.0
+"""Power of the mean that joins a card's arithmetic and its power limit."""
+ENERGY_WIDTH = {"tf32": 2.0, "fp8": 0.5, "fp4": 0.25, "int8": 0.5}
+"""Energy of one FLOP against 16 bit: the bits that are moved and multiplied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +42,22 @@ class Card:
     """Both directions together, GB/s; None when there is none or it is unknown."""
     is_cpu: bool
     notes: tuple[str, ...] = ()
+    power_w: float | None = None
+    """Power that the card may draw, W; None when it is not known."""
+    process: str | None = None
+    """Key of the learnt energy of one FLOP (`energy_4nm`, ...); None when it is not known."""
 
     @property
     def is_apple(self) -> bool:
         """Apple silicon: the processor shares the memory."""
         return self.name.startswith("Apple")
+
+    @property
+    def is_async(self) -> bool:
+        """Matrix units fed asynchronously: FlashAttention 2 leaves half of them idle (FA3)."""
+        return self.architecture.startswith(("Hopper", "Blackwell")) and not (
+            self.name.startswith(("GeForce", "RTX"))
+        )
 
     @property
     def generation(self) -> str:
@@ -51,6 +69,26 @@ class Card:
         wide = self.tensor16_flops / self.fp32_flops
         kind = "half-rate" if wide < 3 else ("full-rate" if wide < 6 else "data-centre")
         return f"{self.architecture} {kind}"
+
+    def powered_rate(
+        self, precision: Precision, share: float, constants: Mapping[str, float]
+    ) -> float:
+        """FLOP/s of matrix products: a share of the peak, under what the card's power can feed.
+
+        Args:
+            precision: What the matrix units multiply.
+            share: Of the peak where power does not limit.
+            constants: Learnt; `energy_<process>` is pJ of one 16-bit FLOP.
+
+        Source: watts / joules per FLOP. A T4 (70 W) sustains less than half of its 65 TFLOPS, a
+        250 W card most of the same peak. TF32 moves twice the bits of 16 bit, FP8 half of them.
+        """
+        rate = self.flops(precision) * share
+        if self.power_w is None or self.process is None or precision == "fp32":
+            return rate
+        width = ENERGY_WIDTH.get(precision, 1.0)
+        fed = self.power_w / (constants[f"energy_{self.process}"] * width * 1e-12)
+        return float((rate**-SMOOTHNESS + fed**-SMOOTHNESS) ** (-1 / SMOOTHNESS))
 
     def flops(self, precision: Precision) -> float:
         """Dense FLOP/s of the matrix units; falls back to what the card runs instead.
@@ -76,6 +114,14 @@ def _ratio(name: str, architecture: str) -> dict[str, Any]:
             found: dict[str, Any] = row
             return found
     return {"tensor16": 1.0, "tf32": None, "fp8": None, "int8": None}
+
+
+def _process(name: str, architecture: str) -> str | None:
+    """Manufacturing process of a card: what one FLOP costs in energy."""
+    for row in load_data("cards")["process"]:
+        if architecture.startswith(row["architecture"]) and re.search(row["names"], name):
+            return str(row["process"])
+    return None
 
 
 def _tera(value: float | None) -> float | None:
@@ -128,6 +174,8 @@ def card_from_spec(spec: Any) -> Card:
         memory_gb=spec.memory_label_gb,
         nvlink_gb_s=spec.nvlink_total_gbs,
         is_cpu=False,
+        power_w=extra.get("power_w", spec.tdp_w),
+        process=_process(name, architecture),
     )
 
 
@@ -157,17 +205,17 @@ def card(name: str) -> Card:
         UnsupportedError: If the card's limits are not known.
     """
     if re.match(r"\s*(cpu|processor|处理器)\b", name, re.IGNORECASE):
-        return _with_stated_bandwidth(processor(name), name)
+        return _with_stated_limits(processor(name), name)
     for row in load_data("cards")["shared_memory"]:
         if re.search(row["pattern"], name, re.IGNORECASE):
-            return _with_stated_bandwidth(_shared_memory(name, row), name)
+            return _with_stated_limits(_shared_memory(name, row), name)
     from tools.gpus import find_gpu
 
     match = find_gpu(name)
     whole = card_from_spec(match.spec)
     if match.slice_memory_gb is not None:
         whole = _slice(whole, match.slice_memory_gb)
-    return _with_stated_bandwidth(whole, name)
+    return _with_stated_limits(whole, name)
 
 
 def _slice(whole: Card, memory_gb: float) -> Card:
@@ -190,6 +238,7 @@ def _slice(whole: Card, memory_gb: float) -> Card:
         int8_flops=part(whole.int8_flops),
         fp4_flops=part(whole.fp4_flops),
         memory_gb=memory_gb,
+        power_w=part(whole.power_w),
         notes=(*whole.notes, f"a slice with {share:.0%} of the card"),
     )
 
@@ -214,7 +263,11 @@ def _shared_memory(name: str, row: dict[str, Any]) -> Card:
     )
 
 
-def _with_stated_bandwidth(base: Card, text: str) -> Card:
+def _with_stated_limits(base: Card, text: str) -> Card:
+    """The card with a bandwidth or a power limit that the text states."""
+    limit = re.search(r"(\d+)\s*W\s*(?:power )?(?:limit|cap|限)", text, re.IGNORECASE)
+    if limit:
+        base = replace(base, power_w=float(limit[1]), notes=(*base.notes, limit[0]))
     found = re.search(r"(\d+(?:\.\d+)?)\s*(TB|GB)/s", text)
     if found is None:
         return base

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -39,10 +40,21 @@ class Sample:
     """Value under constants and a correction factor."""
     light: float = 1.0
     generation: str = ""
+    family: str = ""
+    """Letters that the model's name begins with: llama, qwen, bert, resnet."""
 
 
 def _source(row: Mapping[str, Any]) -> str:
-    return str(row["id"]).split("-")[0]
+    """Who published the row: the letters that its id begins with."""
+    name = str(row["id"]).casefold()
+    letters = re.match(r"[a-z]+", name)
+    return letters[0] if letters else name.split("-")[0]
+
+
+def _family(row: Mapping[str, Any]) -> str:
+    name = str(row.get("model") or "").casefold().rpartition("/")[2].removeprefix("meta-")
+    letters = re.match(r"[a-z]+", name)
+    return letters[0] if letters else name
 
 
 def training_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
@@ -64,7 +76,7 @@ def training_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
 
     return Sample(
         _source(row), device.name, f"{_source(row)}/{device.name}", float(row["tok_s_gpu"]), core,
-        groups(job, device, step), spread_group(job, step), predict,
+        groups(job, device, step), spread_group(job, step), predict, family=_family(row),
     )  # fmt: skip
 
 
@@ -92,7 +104,7 @@ def serving_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
         _source(row), device.name, f"{_source(row)}/{tags['engine-format']}/{device.name}",
         float(row["decode_tok_s"]), core, tags, spread_style(step), predict,
         0.2 if step.engine.style == "eager" and step.prompt_len > 4000 else 1.0,
-        device.generation,
+        device.generation, _family(row),
     )  # fmt: skip
 
 
@@ -119,7 +131,7 @@ def vision_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
         _source(row), device.name, f"{_source(row)}/{net.name}/{device.name}",
         float(row["measured"]) * (batch if unit.startswith("it/s") else 1.0),
         core and not network and not diffusion, image_groups(job, net, device), job.task,
-        predict,
+        predict, family=_family(row),
     )  # fmt: skip
 
 

@@ -16,6 +16,8 @@ SMOOTHNESS = 4.0
 """Power of the mean that joins a launch floor and the work behind it."""
 MOST_ARITHMETIC = 0.85
 """No prefill uses more than this share of the dense peak."""
+USUAL_EXPERTS = 64
+"""Experts of a layer where the model does not say."""
 MOST_BANDWIDTH = 0.95
 """No program reads more than this share of the nominal bandwidth."""
 USABLE_MEMORY = 0.9
@@ -105,9 +107,16 @@ def weight_bytes(shape: Shape, weights: Format) -> float:
 
 
 def _touched_params(shape: Shape, concurrency: int) -> float:
-    """Parameters read in one step: with many tokens more experts are touched."""
+    """Parameters read in one step: with many tokens more experts are touched.
+
+    Source: n tokens that choose k of E experts evenly touch E (1 - (1 - k/E)^n) of them.
+    """
     if not shape.is_moe:
         return shape.read_params
+    if shape.experts and shape.experts_per_token:
+        share = shape.experts_per_token / shape.experts
+        routed = (shape.params_total - shape.params_active) / (1 - share)
+        return shape.read_params + routed * (1 - (1 - share) ** concurrency - share)
     share = shape.params_active / shape.params_total
     touched = 1 - (1 - share) ** concurrency
     return max(shape.read_params, touched * (shape.params_total - shape.embedding_params))
@@ -163,7 +172,7 @@ def decode_parts(
     if style == "eager":
         launch *= c.get(f"host:{card.name}", 1.0)
     if shape.is_moe and style == "eager":
-        launch *= c["experts_eager"]
+        launch *= 1 + (shape.experts or USUAL_EXPERTS) * c["experts_eager"]
     busy = _join(memory, work) + reading
     if style == "eager":
         busy = _join(busy, launch)

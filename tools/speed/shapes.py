@@ -38,6 +38,9 @@ class Shape:
     is_moe: bool
     kind: str
     assumptions: tuple[Assumption, ...] = ()
+    experts: int | None = None
+    """Routed experts of a layer; None for dense models and where it is not known."""
+    experts_per_token: int | None = None
 
     @property
     def matmul_params(self) -> float:
@@ -128,6 +131,8 @@ def shape_from_spec(spec: Any) -> Shape:
         is_encoder=spec.kind in ENCODER_KINDS,
         is_moe=bool(spec.is_moe),
         kind=spec.kind,
+        experts=spec.moe.num_experts if spec.moe else None,
+        experts_per_token=spec.moe.experts_per_token if spec.moe else None,
     )
 
 

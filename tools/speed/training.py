@@ -164,6 +164,7 @@ def resolve(job: TrainingJob, device: Card, shape: Shape) -> tuple[Step, tuple[A
         seq_len = max(1, round(min(seq_len, job.mean_tokens * PADDING)))
     data_ranks = max(1.0, job.num_gpus / split / layout.context)
     eager = _is_eager(job) and not shape.is_encoder
+    fused = shape.is_encoder and job.stage == "pretrain" and job.compiled is None
     step = Step(
         method=job.method,
         precision=precision,
@@ -174,9 +175,9 @@ def resolve(job: TrainingJob, device: Card, shape: Shape) -> tuple[Step, tuple[A
         seq_len=seq_len,
         grad_accum=job.grad_accum or 1,
         recompute=_recompute(job, shape, assumed),
-        flash=job.flash if job.flash is not None else not shape.is_encoder,
+        flash=job.flash if job.flash is not None else fused or not shape.is_encoder,
         eager=eager,
-        compiled=bool(job.compiled),
+        compiled=bool(job.compiled) or fused,
         sharding=_sharding(job, shape, assumed),
         tensor=layout.tensor,
         pipeline=layout.pipeline,
@@ -189,6 +190,7 @@ def resolve(job: TrainingJob, device: Card, shape: Shape) -> tuple[Step, tuple[A
         cpu_offload=layout.cpu_offload,
         intra=intra_link(device, job.interconnect),
         link=job.link,
+        vendor_kernels=layout.engine == "megatron" or layout.pipeline > 1,
     )
     return step, (*shape.assumptions, *assumed.found)
 

@@ -52,6 +52,8 @@ class Step:
     intra: str
     """Key of links.json: nvlink3, pcie4, ..."""
     link: str | None
+    vendor_kernels: bool = False
+    """Attention by the card maker's own kernels (Transformer Engine), not by FlashAttention 2."""
 
 
 def _join(*seconds: float) -> float:
@@ -64,6 +66,8 @@ def passes(step: Step) -> float:
 
     Source: 2N forward + 4N backward; without weight gradients of frozen matrices 2N backward.
     """
+    if step.method == "forward":
+        return 1.0
     backward = 2.0 if step.method == "full" else 1.1
     return 1.0 + backward + step.recompute
 
@@ -73,7 +77,7 @@ def model_flops_per_token(shape: Shape, *, method: str, seq_len: int, recompute:
 
     Source: llm-foundry benchmarking README (6N + attention), halved for causal attention.
     """
-    k = (3.0 if method == "full" else 2.0) + recompute
+    k = {"full": 3.0, "forward": 1.0}.get(method, 2.0) + recompute
     span = min(seq_len, shape.window or seq_len)
     causal = 1.0 if shape.is_encoder else 0.5
     return 2 * shape.matmul_params * k + 4 * causal * shape.layers * shape.heads_dim * span * k
@@ -93,7 +97,7 @@ def parts(step: Step, card: Card, shape: Shape, c: Mapping[str, float]) -> dict[
     count = passes(step)
     width = 4.0 if step.precision in ("fp32", "tf32") else (3.0 if step.mixed else 2.0)
     size = shape.hidden / (shape.hidden + c["small_matrix"])
-    rate = card.flops(step.precision) * c["gemm"] * size
+    rate = card.powered_rate(step.precision, c["gemm"], c) * size
     if shape.is_moe:
         rate *= c["experts"]
     if step.precision == "fp8":
@@ -141,20 +145,24 @@ def _attention(
     if step.precision == "tf32":
         peak = card.flops("tf32")
     if step.flash:
-        return forward * (1 + 2.5 + step.recompute) / (peak * c["attention"])
+        share = c["attention"] * span / (span + c["attention_half"])
+        if card.is_async and not step.vendor_kernels:
+            share *= c["attention_async"]
+        backward = 0.0 if step.method == "forward" else 2.5
+        return forward * (1 + backward + step.recompute) / (peak * share)
     heads = max(1.0, shape.heads_dim / 64)
     traffic = c["eager_attention"] * tokens * span * heads * shape.layers * 2.0
     if step.precision in ("fp32", "tf32"):
         traffic *= 2
-    return (
-        forward * (3 + step.recompute) / (peak * c["gemm"])
-        + traffic * (3 + step.recompute) / bandwidth
-    )
+    count = (1 if step.method == "forward" else 3) + step.recompute
+    return forward * count / (peak * c["gemm"]) + traffic * count / bandwidth
 
 
 def _launch(step: Step, shape: Shape, c: Mapping[str, float]) -> float:
     """Seconds that the host needs to start the kernels of one micro-step."""
     per_layer = c["launch_eager"] if step.eager else c["launch_tuned"]
+    if step.method == "forward":
+        return per_layer / 3 * 1e-3 * shape.layers
     if step.method != "full":
         per_layer += c["launch_adapter"]
     if step.sharding == "zero3" and step.eager:
@@ -194,17 +202,40 @@ def _inter_bytes_per_s(step: Step, c: Mapping[str, float]) -> float:
     if stated is None:
         full_machines = step.num_gpus / step.nodes >= GPUS_PER_NODE
         stated = c["link_gbps_cluster"] if full_machines else c["link_gbps_cloud"]
+        if full_machines and step.intra in ("nvlink4", "nvlink5"):
+            stated *= 2
         kind = "rdma" if full_machines else "tcp"
     row = load_data("links")["transport"][kind]
     usable = stated * row["share"]
     return float(min(usable, row["ceiling_gbps"] or usable)) * 1e9 / 8
 
 
+def _dispatch(step: Step, shape: Shape, c: Mapping[str, float]) -> float:
+    """Seconds to send the tokens of one micro-step to their experts and back.
+
+    Source: every layer sends the hidden vector of a token to each of its experts and returns it,
+    in the forward and the backward pass. Between machines a token travels once to each machine
+    that holds one of its experts; a GPU has its share of the machine's link.
+    """
+    tokens = step.micro_batch * step.seq_len / step.context / step.tensor
+    copies = min(shape.experts_per_token or 1, step.expert)
+    passes_made = 2 + 2 + 2 * step.recompute
+    volume = passes_made * tokens * copies * shape.hidden * 2.0 * shape.layers / step.pipeline
+    local = min(step.num_gpus, GPUS_PER_NODE)
+    inside = _intra_bytes_per_s(step)
+    if step.expert <= local:
+        return volume * (step.expert - 1) / step.expert / inside
+    machines = step.expert / local
+    reached = machines * (1 - (1 - 1 / machines) ** copies)
+    between = _inter_bytes_per_s(step, c) / local
+    return max(volume / copies * reached * (1 - 1 / machines) / between, volume / inside)
+
+
 def _exposed(
     step: Step, card: Card, shape: Shape, c: Mapping[str, float], computing: float, bandwidth: float
 ) -> float:
     """Seconds of communication that the computation does not hide, per micro-step."""
-    if step.num_gpus <= 1 and not step.cpu_offload:
+    if (step.num_gpus <= 1 and not step.cpu_offload) or step.method == "forward":
         return 0.0
     local = min(step.num_gpus, GPUS_PER_NODE)
     split = step.tensor * step.pipeline
@@ -236,6 +267,8 @@ def _exposed(
         if step.tensor > local:
             speed = _inter_bytes_per_s(step, c)
         exposed += c["tensor_exposed"] * volume * ring / speed
+    if step.expert > 1 and shape.experts_per_token:
+        exposed += c["expert_exposed"] * _dispatch(step, shape, c)
     if step.cpu_offload:
         host = load_data("links")["intra_node_gb_s"]["pcie4"]["value"] * 1e9
         exposed += c["offload"] * 2 * weights / local / host

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Literal
 
-from tools.errors import UnknownModelError
+from tools.errors import UnknownModelError, UnsupportedError
 from tools.provenance import Assumption, Figure
 from tools.speed.hardware import Card, card
 from tools.speed.results import (
@@ -64,6 +64,10 @@ class ImageNet:
     kind: str
     px: int
     origin: str
+    is_guided: bool = False
+    """Every denoising step runs twice, with and without the prompt."""
+    usual_steps: int = 1
+    """Denoising steps of one image; 1 for networks that are run once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ def image_model(name: str, px: int | None = None, params_b: float | None = None)
 
     Raises:
         UnknownModelError: If no row carries the name and no size is given.
+        UnsupportedError: If it is a diffusion model that the table lacks.
 
     Source: data/image_models.json; work grows with the pixels.
     """
@@ -106,6 +111,7 @@ def image_model(name: str, px: int | None = None, params_b: float | None = None)
     if key is None:
         if params_b is None:
             raise UnknownModelError(name, sorted(models)[:3])
+        _refuse_denoiser(name)
         return _by_size(name, params_b, px or 224)
     row = models[key]
     size = px or (
@@ -123,6 +129,8 @@ def image_model(name: str, px: int | None = None, params_b: float | None = None)
         row["kind"],
         size,
         row.get("origin", table["source"]),
+        is_guided=row.get("guided", False),
+        usual_steps=row.get("steps", 1),
     )
 
 
@@ -142,17 +150,35 @@ def _key_of(folded: str, models: Mapping[str, Any], aliases: Mapping[str, str]) 
     if detector:
         key = f"{detector[1]}_rcnn_{detector[2]}{detector[3]}_fpn"
         return key if key in models else f"{detector[1]}_rcnn_r50_fpn"
-    yolo = re.search(r"yolo ?v?([58])([nsmlx])", plain)
+    yolo = re.search(r"yolo[ -]?v?(5|8|11|12|26)[ -]?([nsmlx])u?\b", plain)
     if yolo:
-        return f"yolov{yolo[1]}{yolo[2]}"
+        return f"yolo{'v' if len(yolo[1]) == 1 else ''}{yolo[1]}{yolo[2]}"
     squeezed = re.sub(r"[^a-z0-9]", "", plain)
-    for key in sorted(models, key=len, reverse=True):
-        if re.sub(r"[^a-z0-9]", "", key) in squeezed:
-            return str(key)
-    for written in sorted(aliases, key=len, reverse=True):
+    if re.search(r"flux\d", squeezed) and "flux1" not in squeezed:
+        return None
+    names = {**{key: key for key in models}, **aliases}
+    for written in sorted(
+        names, key=lambda name: len(re.sub(r"[^a-z0-9]", "", name)), reverse=True
+    ):
         if re.sub(r"[^a-z0-9]", "", written) in squeezed:
-            return str(aliases[written])
+            return str(names[written])
     return None
+
+
+_DENOISING = ("dit", "diffusion-unet")
+
+
+def _refuse_denoiser(name: str) -> None:
+    """Refuses a diffusion model that the table lacks: its work does not follow from its size."""
+    from tools.models import try_find_model
+
+    match = try_find_model(name)
+    if match is not None and match.spec.kind in _DENOISING:
+        raise UnsupportedError(
+            name,
+            reason="the work of one denoising step of this model is not known",
+            instead="Give a measured time of one step, or name SDXL, SD 3.5 or FLUX.1.",
+        )
 
 
 def _by_size(name: str, params_b: float, px: int) -> ImageNet:
@@ -215,13 +241,13 @@ def image_parts(
     style = engine_style(job.engine)
     training = job.task == "train"
     count = 3.0 if training else float(job.steps)
-    if net.kind == "unet" and not training:
+    if net.is_guided and not training:
         count *= GUIDANCE
     width = 2.0 if precision == "16" else (1.0 if precision == "int8" else 4.0)
     if precision == "fp32":
         peak = device.fp32_flops * c["fp32_share"]
     else:
-        peak = device.flops(precision) * c[f"share_{net.kind}"]
+        peak = device.powered_rate(precision, c[f"share_{net.kind}"], c)
     text = f"{job.precision or ''} {job.engine or ''}".casefold()
     if precision != "fp32" and net.kind in ("cnn", "grouped") and "nchw" in text:
         peak *= c["channels_first"]

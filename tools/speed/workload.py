@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Method = Literal["full", "lora", "qlora"]
+Method = Literal["full", "lora", "qlora", "forward"]
+"""How a model is trained; `forward` runs it without training, as an embedding service does."""
 Stage = Literal["pretrain", "finetune"]
 Sharding = Literal["single", "ddp", "zero1", "zero2", "zero3", "fsdp"]
 Checkpointing = Literal["none", "selective", "full"]
