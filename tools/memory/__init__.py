@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tools.memory.cases import answer_case, case_workload
     from tools.memory.changes import what_to_change
     from tools.memory.estimator import estimate
-    from tools.memory.fitting import fit
+    from tools.memory.fitting import fit, likely, likely_verdict
     from tools.memory.inverse import (
         fewest_cards,
         largest_batch,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "estimator": ("estimate",),
-    "fitting": ("fit",),
+    "fitting": ("fit", "likely", "likely_verdict"),
     "cases": ("answer_case", "case_workload"),
     "changes": ("what_to_change",),
     "inverse": (
@@ -74,6 +74,8 @@ __all__ = [
     "fewest_cards",
     "fit",
     "largest_batch",
+    "likely",
+    "likely_verdict",
     "longest_context",
     "most_concurrent",
     "most_kv_tokens",

@@ -16,6 +16,7 @@ from tools.memory.tables import row_name
 from tools.memory.workload import Attention, Precision
 
 _ENGINE_WORDS = (
+    ("faster-whisper", "faster-whisper"), ("openai-whisper", "openai-whisper"),
     ("vllm", "vllm"), ("sglang", "sglang"), ("llama.cpp", "llama.cpp"), ("llama-cpp", "llama.cpp"),
     ("gguf", "llama.cpp"), ("ollama", "ollama"), ("exllama", "exllama"), ("autoawq", "autoawq"),
     ("lmdeploy", "lmdeploy"), ("turbomind", "lmdeploy"), ("tensorrt", "tensorrt-llm"),

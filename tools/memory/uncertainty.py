@@ -48,6 +48,7 @@ _ALTERNATIVES: dict[str, tuple[Any, ...]] = {
     "context_len": (2048, 8192),
     "prompt_len": (512,),
     "batch": (4,),
+    "beams": (5,),
     "engine": ("vllm", "transformers"),
 }
 

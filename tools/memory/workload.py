@@ -38,6 +38,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "kv_cache_kind": ("dynamic", "legacy", "static"),
 }
 _POSITIVE = (
+    "beams",
     "micro_batch_size", "seq_len", "gpu_count", "tensor_parallel_size", "pipeline_parallel_size",
     "expert_parallel_size", "context_parallel_size", "lora_rank", "galore_rank", "trainable_layers",
     "gradient_accumulation", "num_generations", "batch", "context_len", "concurrency", "prompt_len",
@@ -213,6 +214,8 @@ class InferenceWorkload(_Workload):
     draft_model: ModelSpec | None = None
     served_loras: int | None = None
     served_lora_rank: int | None = None
+    beams: int | None = None
+    """Encoder-decoders: hypotheses kept while decoding; 1 is greedy."""
     pipeline: bool | None = None
     """False for one forward of the module alone: a denoiser without text encoders and
     autoencoder, an encoder-decoder without a cache."""

@@ -53,6 +53,8 @@ def _native_px(spec: ModelSpec) -> int | None:
     if spec.name in table("pipelines"):
         px = table("pipelines")[spec.name].get("image_px")
         return None if px is None else int(px)
+    if "image_px" in table("relatives").get(spec.name, {}):
+        return int(table("relatives")[spec.name]["image_px"])
     if spec.kind not in ("cnn", "vit") or spec.name not in table("lines"):
         return None
     return int(next(iter(table("lines")[spec.name].values()))["at"][0]["image_px"])

@@ -102,9 +102,10 @@ def relative_of(spec: ModelSpec, mode: str = "fp32") -> Relative | None:
     """The row that stands for a model: its own, or a relative's."""
     if spec.name in table("lines"):
         return Relative(spec.name, 1.0)
-    row = table("relatives").get(spec.name)
-    if row is not None and str(row["like"]) in table("lines"):
-        return Relative(str(row["like"]), float(row.get("factor", 1.0)))
+    row = table("relatives").get(spec.name, {})
+    if str(row.get("like")) in table("lines"):
+        extra = (spec.vocab_size or 0) - int(row["vocab"]) if "vocab" in row else 0
+        return Relative(str(row["like"]), float(row.get("factor", 1.0)), max(extra, 0))
     return _by_width(spec, mode)
 
 

@@ -13,7 +13,8 @@ from tools.models import ModelSpec
 
 _WHISPER_TOKENS = 128
 """Transcript of a 30 s window of speech (at most 448)."""
-_FASTER_WHISPER_BEAMS = 5
+_BEAMS = 5
+"""Default of the whisper and faster-whisper programs; transformers decodes greedily."""
 _T5_DECODED = 128
 
 
@@ -102,10 +103,9 @@ def _cache(
     spec = workload.model
     if fill.kind not in ("whisper", "seq2seq") or workload.pipeline is False:
         return 0.0, 0.0
-    beams = 1
-    if "faster" in str(workload.engine or "").casefold():
-        beams = _FASTER_WHISPER_BEAMS
-        fill.assumed.append(("beams", beams))
+    program = str(workload.engine or "").casefold()
+    beams = int(fill.get("beams", _BEAMS if "whisper" in program else 1))
+    copies = 1 if "faster" in program else beams  # the others repeat the encoder's for each beam
     layers = spec.num_decoder_layers or spec.num_hidden_layers or 0
     heads = (spec.num_attention_heads or 0) * (spec.head_dim or 64)
     if fill.kind == "whisper":
@@ -113,4 +113,4 @@ def _cache(
     else:
         own, cross = workload.generated_len or _T5_DECODED, int(fill.get("seq_len"))
     per_position = 2.0 * layers * heads * width * batch
-    return per_position * (beams * own + cross), per_position * cross
+    return per_position * (beams * own + copies * cross), per_position * cross

@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -145,6 +145,10 @@ def _envelope(
                 tried[0] = 1.0
                 kept.add(int(np.argmax(grads + coefficients @ tried)))
     rows = [[float(grads[k]), *map(float, coefficients[k])] for k in sorted(kept)]
+    return _digits(rows)
+
+
+def _digits(rows: Sequence[Sequence[float]]) -> list[list[float]]:
     return [[float(f"{v:.{_DIGITS}g}") for v in row] for row in rows]
 
 
@@ -186,7 +190,10 @@ _SPEECH_MODES = (
 )  # fmt: skip
 _YOLO_MODES = ("bf16-mixed", "fp32", "infer:fp32")
 _VAE_MODES = ("infer:fp32", "infer:pure-bf16")
-_T5_MODES = ("fp32", "bf16-mixed", "pure-bf16", "lora16", "bf16-mixed/full", "infer:pure-bf16")
+_T5_MODES = (
+    "fp32", "bf16-mixed", "pure-bf16", "lora16", "bf16-mixed/full", "infer:pure-bf16",
+    "pure-bf16/full", "lora16/full",
+)  # fmt: skip
 _NATIVE_PX = {"efficientnet_b1": 240, "efficientnet_b2": 260, "efficientnet_b3": 300,
               "efficientnet_b4": 380, "efficientnet_b5": 456, "efficientnet_b6": 528,
               "efficientnet_b7": 600}  # fmt: skip
@@ -208,14 +215,13 @@ _SQUARE_SAMPLES = tuple(
     (batch, {"image_px": px}) for batch, px in ((2, 512), (3, 512), (2, 768), (2, 1024))
 )
 _TEXT_BASIS = (
-    "1", "b", "b*seq_len", "b*target_len", "b*seq_len*seq_len", "b*target_len*target_len",
+    "1", "b*seq_len", "b*target_len", "b*seq_len*seq_len", "b*target_len*target_len",
     "b*seq_len*target_len",
 )  # fmt: skip
 _TEXT_SAMPLES = tuple(
     (batch, {"seq_len": seq, "target_len": target})
     for batch, seq, target in (
-        (2, 128, 64), (3, 128, 64), (2, 256, 64), (2, 128, 192), (2, 512, 64), (2, 128, 448),
-        (2, 256, 192),
+        (2, 128, 64), (2, 256, 64), (2, 128, 192), (2, 512, 64), (2, 128, 448), (2, 256, 192),
     )
 )  # fmt: skip
 
@@ -266,8 +272,54 @@ def _basis_row(names: Sequence[str], batch: int, size: dict[str, int]) -> tuple[
     return tuple(float(np.prod([known[part] for part in name.split("*")])) for name in names)
 
 
+_GRADIENT_WEIGHTS = (0.0, 0.5, 2.0, 8.0)
+_DEPTHS = (1, 2)
+"""Layers a stack at which models of equal layers are run; what is alive is linear in them."""
+
+
 def derive(job: Job) -> dict[str, Any]:
     """The closed form of one mode."""
+    layers = job.request.config.get("num_layers") if job.request.kind == "t5" else None
+    if layers is None:
+        return _derived(job, fit_lines)
+    shallow, deeper = (_derived(_cut(job, depth), _named_moments) for depth in _DEPTHS)
+    steps = (layers - _DEPTHS[0]) / (_DEPTHS[1] - _DEPTHS[0])
+
+    def grown(low: Any, high: Any) -> Any:
+        if isinstance(low, list):
+            return [grown(*pair) for pair in zip(low, high, strict=True)]
+        return low + (high - low) * steps
+
+    sizes = ("params", "params_bytes", "buffers_bytes", "trained")
+    found = {name: round(grown(shallow[name], deeper[name])) for name in sizes}
+    pairs = zip(shallow["lines"], deeper["lines"], strict=True)
+    lines = sorted({tuple(grown(low, high)) for low, high in pairs if min(grown(low, high)) >= -1})
+    return {**shallow, **found, "layers": list(_DEPTHS), "lines": _digits(list(lines))}
+
+
+def _cut(job: Job, depth: int) -> Job:
+    config = {**job.request.config, "num_layers": depth, "num_decoder_layers": depth}
+    return job._replace(request=dataclasses.replace(job.request, config=config))
+
+
+def _named_moments(
+    runs: Sequence[_Run], basis: Sequence[tuple[float, ...]], powers: Sequence[int]
+) -> list[list[float]]:
+    """The moments that are highest at each size for each weight of gradients, in that order.
+
+    Weights stand for the depth that is meant: deep models have more gradients beside one layer's
+    temporaries. The same size and weight name the same moment at any depth.
+    """
+    other = np.stack([run.moments[:, 1] for run in runs])
+    coefficients = np.linalg.solve(np.array(basis, dtype=float), other).T
+    grads = runs[0].moments[:, 0]
+    picked = [
+        int(np.argmax(weight * grads + kept)) for kept in other for weight in _GRADIENT_WEIGHTS
+    ]
+    return [[float(grads[k]), *map(float, coefficients[k])] for k in picked]
+
+
+def _derived(job: Job, fit: Callable[..., list[list[float]]]) -> dict[str, Any]:
     runs, basis = [], []
     for batch, size in job.samples:
         fields: dict[str, Any] = {"batch": batch, **size}
@@ -281,7 +333,7 @@ def derive(job: Job) -> dict[str, Any]:
         "trained": first.trained,
         "basis": job.basis,
         "at": [{"batch": batch, **size} for batch, size in job.samples],
-        "lines": fit_lines(runs, basis, [name.count("*") for name in job.basis]),
+        "lines": fit(runs, basis, [name.count("*") for name in job.basis]),
     }
 
 
