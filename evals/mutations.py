@@ -187,7 +187,7 @@ def fit_flipped(surgery: Surgery) -> None:
     """Verdicts of the calculator are flipped."""
     other = {"fits": "does_not_fit", "does_not_fit": "fits", "tight": "tight"}
     surgery.returns("tools.memory.fitting:fit", lambda r: _changed(r, verdict=other[r.verdict]))
-    surgery.returns("agent.toolbox.memory:_verdict", lambda verdict: other[verdict])
+    surgery.returns("tools.memory.fitting:likely_verdict", lambda verdict: other[verdict])
 
 
 # ---------------------------------------------------------------- catalog and prices

@@ -12,6 +12,7 @@ from agent.answering.run_words import memory_arguments, run_text
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
+from tools.memory import likely
 
 _SAME = 0.08
 """Two sizes on the box that differ by less are the same."""
@@ -74,6 +75,4 @@ def _joined(found: set[str]) -> Verdict:
 
 
 def _outcome(report: MemoryReport, usable: int) -> str:
-    if report.process_bytes > usable:
-        return "does_not_fit"
-    return "fits" if report.high_bytes <= usable else "tight"
+    return likely(report.process_bytes, high_bytes=report.high_bytes, usable_bytes=usable)

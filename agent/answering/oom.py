@@ -25,6 +25,7 @@ from agent.answering.training import method_is_open, training
 from agent.request import Pasted, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
+from tools.memory import likely
 from tools.units import GIB, MIB, bytes_from_gb, format_significant
 
 _HOST_LOW, _HOST_HIGH = 0.95, 1.4
@@ -192,8 +193,7 @@ def occupied(draft: Draft) -> Steps:
     is_freed = "gpu_mem_used_mib" in draft.request.changed or used == 0
     for name, size in (("used", used), ("total", total), ("free", free)):
         draft.figure(f"card: {name}", size // MIB, "MiB", sources=("user:nvidia-smi",))
-    verdict: Verdict = "fits" if report.high_bytes <= free else (
-        "tight" if report.process_bytes <= free else "does_not_fit")  # fmt: skip
+    verdict = likely(report.process_bytes, high_bytes=report.high_bytes, usable_bytes=free)
     if not is_freed:
         key = "symptoms.occupied" if verdict == "does_not_fit" else "symptoms.occupied_fits"
         draft.say(key, importance=HEAD, total=f"{total // MIB}", used=f"{used // MIB}",

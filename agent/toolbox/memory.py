@@ -291,29 +291,6 @@ def _changes(workload: Any, card: ResolvedCard | None, fit: Any) -> tuple[Any, .
     return tuple(what_to_change(workload, card.usable_bytes))
 
 
-_ROOMY = 0.85
-"""Share of the usable memory up to which a need leaves room whatever was assumed."""
-
-
-def _verdict(estimate: Any, usable: int) -> Literal["fits", "tight", "does_not_fit"]:
-    """Fits with a seventh of the card to spare, or when even the upper bound is below."""
-    need = estimate.process_bytes
-    if need > usable:
-        return "does_not_fit"
-    return "fits" if need <= _ROOMY * usable or estimate.high_bytes <= usable else "tight"
-
-
-def _capped(
-    arguments: MemoryArguments, estimate: Any, usable: int, fit: Any
-) -> Literal["fits", "tight", "does_not_fit"]:
-    """The verdict; tight where only the engine's given share of the card is too small."""
-    verdict = _verdict(estimate, usable)
-    is_given = arguments.gpu_memory_utilization is not None and fit is not None
-    if is_given and verdict == "fits" and estimate.process_bytes > fit.usable_bytes:
-        return "tight"
-    return verdict
-
-
 def _report(
     arguments: MemoryArguments,
     model: ResolvedModel,
@@ -323,6 +300,8 @@ def _report(
     changes: tuple[Any, ...],
     chosen: dict[str, Any],
 ) -> MemoryReport:
+    from tools.memory import likely_verdict
+
     workload = estimate.workload
     held = {a.name: a.value for a in estimate.assumptions}
     is_training = arguments.task == "train"
@@ -365,7 +344,7 @@ def _report(
         kv_cache_bytes=estimate.kv_cache_bytes,
         host_ram_bytes=estimate.host_ram_bytes,
         parts=tuple(PartOut(name=p.name, bytes=p.bytes, formula=p.formula) for p in estimate.parts),
-        verdict=_capped(arguments, estimate, usable, fit) if usable is not None else None,
+        verdict=likely_verdict(estimate, usable) if usable is not None else None,
         headroom_bytes=usable - estimate.process_bytes if usable is not None else None,
         reason=fit.reason if fit is not None else "",
         assumptions=tuple(

@@ -1,4 +1,9 @@
-"""Does it fit: an estimate against the memory that a card gives."""
+"""Does it fit: a need against the memory that a card gives. The one home of verdicts.
+
+Two readers ask two questions. Who is offered a machine wants to be sure: `fit` says fits only where
+even the upper bound is below. Who asks whether a run fits has seldom said everything, and the upper
+bound then is the worst of what was left open: `likely_verdict` says fits with room to spare.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,35 @@ import math
 from tools.errors import BadQuantityError
 from tools.memory.result import FitResult, MemoryEstimate, Verdict
 
+_ROOMY = 0.85
+"""Share of the usable memory up to which a need leaves room whatever was left open."""
+
+
+def judge(need_bytes: int, *, high_bytes: int, usable_bytes: int, room: float = 0.0) -> Verdict:
+    """The verdict of a need with its upper bound.
+
+    Args:
+        need_bytes: Point estimate of what a process takes.
+        high_bytes: Upper bound of it.
+        usable_bytes: Memory a process can get.
+        room: Share of the usable memory up to which the point estimate alone decides.
+
+    Returns:
+        fits when the upper bound is below, or the need leaves room; does_not_fit when the need is
+        above; else tight.
+
+    >>> judge(10, high_bytes=13, usable_bytes=12)
+    'tight'
+    >>> judge(10, high_bytes=13, usable_bytes=12, room=0.85)
+    'fits'
+    """
+    if need_bytes > usable_bytes:
+        return "does_not_fit"
+    return "fits" if high_bytes <= usable_bytes or need_bytes <= room * usable_bytes else "tight"
+
 
 def fit(estimate: MemoryEstimate, usable_bytes: int) -> FitResult:
-    """Verdict of an estimate against usable memory of one card.
+    """Verdict of an estimate against usable memory of one card, for one who wants to be sure.
 
     Args:
         estimate: What a card needs; the process figure is compared.
@@ -28,9 +59,27 @@ def fit(estimate: MemoryEstimate, usable_bytes: int) -> FitResult:
     if share is not None:
         usable_bytes = math.floor(usable_bytes * share)
     need, low, high = estimate.process_bytes, estimate.low_bytes, estimate.high_bytes
-    verdict: Verdict = "does_not_fit"
-    if high <= usable_bytes:
-        verdict = "fits"
-    elif need <= usable_bytes:
-        verdict = "tight"
+    verdict = judge(need, high_bytes=high, usable_bytes=usable_bytes)
     return FitResult(verdict, usable_bytes - need, usable_bytes, need, low, high)
+
+
+def likely(need_bytes: int, *, high_bytes: int, usable_bytes: int) -> Verdict:
+    """`judge` for a need of which not everything was said: room of 15 % is enough."""
+    return judge(need_bytes, high_bytes=high_bytes, usable_bytes=usable_bytes, room=_ROOMY)
+
+
+def likely_verdict(estimate: MemoryEstimate, usable_bytes: int) -> Verdict:
+    """Verdict of an estimate of which not everything was said.
+
+    Args:
+        estimate: What a card needs; the process figure is compared.
+        usable_bytes: Memory a process can get, all of it: an engine's share can be raised. Only
+            where the share was said and the need is above it, fits becomes tight.
+    """
+    need = estimate.process_bytes
+    verdict = likely(need, high_bytes=estimate.high_bytes, usable_bytes=usable_bytes)
+    share = getattr(estimate.workload, "gpu_memory_utilization", None)
+    is_above_share = share is not None and need > math.floor(
+        usable_bytes * (estimate.pool_share or 1)
+    )
+    return "tight" if verdict == "fits" and is_above_share else verdict
