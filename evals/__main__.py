@@ -33,6 +33,12 @@ def build_parser() -> argparse.ArgumentParser:
         "--cost", type=float, help="start no case after the endpoint cost so much (its currency)"
     )
     run.add_argument("--seconds", type=float, help="start no case after so many seconds")
+    run.add_argument(
+        "--judge",
+        metavar="MODEL",
+        help="a language model's opinion beside the rules; it never decides whether a case passes",
+    )
+    run.add_argument("--judge-url", metavar="URL", help="its endpoint (or XUANKA_JUDGE_URL)")
     run.add_argument("--json", type=Path, metavar="OUT", help="write the run here")
     run.add_argument("--junit", type=Path, metavar="OUT", help="write JUnit XML here")
     run.add_argument("--quiet", action="store_true", help="no progress bar, no list of failures")

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from evals.compare import compare, failures, text_of
 from evals.engine import Budget, Journal, run_suite
+from evals.judge import SUITES_WITH_TEXT, JudgeSettings, differing
 from evals.report import render
 from evals.sample import CaseResult, Row, check_rows, content_hash, read_rows, shipped
 from evals.store import (
@@ -75,6 +76,7 @@ RunRows = Callable[[Suite, Sequence[Row], str], list[CaseResult]]
 def _runner(args: argparse.Namespace) -> Iterator[RunRows]:
     """Runs rows here, or dealt out to worker processes."""
     budget = Budget(seconds=args.seconds, cost=args.cost)
+    judge = _judge_of(args)
     if args.workers <= 1:
         subject = LocalSubject(args.backend)
 
@@ -89,6 +91,7 @@ def _runner(args: argparse.Namespace) -> Iterator[RunRows]:
                 repeat=args.repeat,
                 concurrency=args.concurrency,
                 show_progress=not args.quiet,
+                judge=judge,
             )
             if not any(r.error for r in results):
                 journal.remove()
@@ -104,7 +107,7 @@ def _runner(args: argparse.Namespace) -> Iterator[RunRows]:
             )
             jobs = [
                 Job(suite.name, args.backend, tuple(piece), args.repeat,
-                    _journal_path(f"{key}|{number}/{args.workers}"), share)
+                    _journal_path(f"{key}|{number}/{args.workers}"), share, judge)
                 for number, piece in enumerate(pieces(rows, args.workers))
             ]  # fmt: skip
             results = run_in(processes, jobs, rows)
@@ -114,6 +117,18 @@ def _runner(args: argparse.Namespace) -> Iterator[RunRows]:
             return results
 
         yield dealt_out
+
+
+def _judge_of(args: argparse.Namespace) -> JudgeSettings | None:
+    if not args.judge:
+        return None
+    wanted = list(SUITES) if args.suites == ["all"] else args.suites
+    if silent := [name for name in wanted if name not in SUITES_WITH_TEXT]:
+        raise UserInputError(
+            f"--judge reads answers in words; {', '.join(silent)} has none. "
+            f"It goes with {' and '.join(SUITES_WITH_TEXT)}."
+        )
+    return JudgeSettings.of(args.judge, args.judge_url)
 
 
 def _run_one(suite: Suite, args: argparse.Namespace, run_rows: RunRows, revision: str) -> SuiteRun:
@@ -144,6 +159,10 @@ def _judge_run(suite: Suite, finished: SuiteRun, args: argparse.Namespace) -> in
     _print_summary(suite, finished)
     if not args.quiet:
         _print_failures(finished.results)
+        for result, why in differing(finished.results):
+            by_rules = "passes" if result.passed else "fails"
+            _console.print(f"judge differs: {result.id} {by_rules} by the rules; {why}",
+                           markup=False, highlight=False)  # fmt: skip
     path = args.baseline or baseline_path(suite.name)
     if args.write_baseline:
         write_baseline(path, finished)

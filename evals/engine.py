@@ -1,4 +1,4 @@
-"""Runs the cases of a suite: the one place that knows pydantic-evals (docs/adr/090).
+"""Runs the cases of a suite: with judge.py the one place that knows pydantic-evals (docs/adr/090).
 
 Finished cases are written to a journal as they come, so that a killed run resumes.
 """
@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evals.judge import JudgeSettings, opinions
 from evals.sample import CaseResult, Row, Score
 from evals.suites import Subject, Suite
+
+_AFTER_THE_RULES = 900
+"""Number of a judge's first score; a conversation of the rules has some 200."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +82,12 @@ def run_suite(
     repeat: int = 1,
     concurrency: int = 1,
     show_progress: bool = False,
+    judge: JudgeSettings | None = None,
 ) -> list[CaseResult]:
     """Results of every row, in the rows' order (`repeat` times each, as id#2, id#3, ...).
 
-    A case that raises is a failed case with its error, never the end of the run.
+    A case that raises is a failed case with its error, never the end of the run. A judge's
+    opinion is one more score, which is a number and so never fails a case.
     """
     from pydantic_evals import Case, Dataset
     from pydantic_evals.evaluators import Evaluator, EvaluatorContext
@@ -106,17 +112,25 @@ def run_suite(
         return output
 
     @dataclass
-    class Judge(Evaluator[dict[str, Any], Any, Any]):
+    class Rules(Evaluator[dict[str, Any], Any, Any]):
         """Hands the suite's scores to the engine."""
 
         def evaluate(
             self, ctx: EvaluatorContext[dict[str, Any], Any, Any]
         ) -> dict[str, EvaluationReason]:
-            scores = suite.judge(ctx.inputs["row"], ctx.output)
-            return {
-                f"{i:03}:{s.name}": EvaluationReason(value=s.value, reason=s.reason)
-                for i, s in enumerate(scores)
-            }
+            return _reasons(suite.judge(ctx.inputs["row"], ctx.output), EvaluationReason)
+
+    @dataclass
+    class SecondOpinion(Evaluator[dict[str, Any], Any, Any]):
+        """Asks the judge, where there is one."""
+
+        async def evaluate(
+            self, ctx: EvaluatorContext[dict[str, Any], Any, Any]
+        ) -> dict[str, EvaluationReason]:
+            if judge is None:
+                return {}
+            said = await opinions(judge, ctx.inputs["row"], ctx.output)
+            return _reasons(said, EvaluationReason, first=_AFTER_THE_RULES)
 
     keyed = [
         (row, f"{row['id']}#{n}" if n > 1 else row["id"]) for row in rows for n in _up_to(repeat)
@@ -124,7 +138,7 @@ def run_suite(
     dataset = Dataset[dict[str, Any], Any, Any](
         name=suite.name,
         cases=[Case(name=key, inputs={"row": row, "key": key}) for row, key in keyed],
-        evaluators=[Judge()],
+        evaluators=[Rules(), SecondOpinion()],
     )
     report = dataset.evaluate_sync(task, max_concurrency=concurrency, progress=show_progress)
     found = {case.name: _result(suite, case, journal) for case in report.cases}
@@ -139,6 +153,14 @@ def run_suite(
             error=failure.error_message,
         )
     return [found[key] for _, key in keyed]
+
+
+def _reasons(scores: Sequence[Score], kind: Any, *, first: int = 0) -> dict[str, Any]:
+    """Scores as the engine takes them; numbered, so that each keeps its place and its name."""
+    return {
+        f"{i:03}:{s.name}": kind(value=s.value, reason=s.reason)
+        for i, s in enumerate(scores, start=first)
+    }
 
 
 def _up_to(count: int) -> range:

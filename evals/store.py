@@ -12,6 +12,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+from evals.judge import summary_of
 from evals.sample import CaseResult, Row, Score, content_hash
 from evals.suites import Suite
 from evals.summaries import Summary
@@ -77,7 +78,7 @@ def _revision() -> str:
 
 def suite_run(suite: Suite, rows: Sequence[Row], results: Sequence[CaseResult]) -> SuiteRun:
     """Sums up a suite and compares it with its goals."""
-    summary = suite.summarize(rows, results)
+    summary = {**suite.summarize(rows, results), **summary_of(results)}
     return SuiteRun(
         suite=suite.name,
         data_hash=content_hash(rows),
@@ -162,6 +163,9 @@ def history(path: Path, *, before: Run, most: int = 8) -> list[Run]:
 
 # ---------------------------------------------------------------- baselines
 
+_NOT_KEPT = frozenset(["slowest_ms", "judge_agrees", "judge_differs", "judge_failed"])
+"""Of the machine and of another model, not of the advisor."""
+
 
 def baseline_path(suite: str) -> Path:
     """Where the repository keeps a suite's baseline."""
@@ -173,7 +177,7 @@ def baseline_of(run: SuiteRun) -> dict[str, Any]:
     return {
         "suite": run.suite,
         "data_hash": run.data_hash,
-        "summary": {k: round(v, 6) for k, v in run.summary.items() if k != "slowest_ms"},
+        "summary": {k: round(v, 6) for k, v in run.summary.items() if k not in _NOT_KEPT},
         "passed": sorted(r.id for r in run.results if r.passed),
         "failed": sorted(r.id for r in run.results if not r.passed),
     }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evals.engine import Budget, Journal, run_suite
+from evals.judge import JudgeSettings
 from evals.sample import CaseResult, Row
 from evals.subject import LocalSubject
 from evals.suites import get_suite
@@ -28,6 +29,7 @@ class Job:
     repeat: int
     journal: Path | None
     budget: Budget = field(default_factory=Budget)
+    judge: JudgeSettings | None = None
 
 
 def work(job: Job) -> list[CaseResult]:
@@ -41,6 +43,7 @@ def work(job: Job) -> list[CaseResult]:
         journal=journal,
         budget=job.budget,
         repeat=job.repeat,
+        judge=job.judge,
     )
     return results
 

@@ -329,3 +329,105 @@ def test_speed_interval_wider_than_four_times_does_not_count() -> None:
     assert held["interval"] == 0.0
     held = {s.name: s.value for s in speed.judge(row, {**given, "low": 50.0})}
     assert held["interval"] == 1.0
+
+
+GIB_4 = 4 * 2**30
+
+
+def a_memory_row(chooser: random.Random) -> dict[str, Any]:
+    """A row of a published run with some of its fields left open."""
+
+    def maybe(value: Any) -> Any:
+        return value if chooser.random() < 0.75 else None
+
+    serving = {"engine": "vllm", "weight_format": "bf16", "batch": maybe(1)} | {
+        "context_len": maybe(4096), "kv_dtype": maybe("bf16"),
+    }  # fmt: skip
+    training = {
+        "precision": maybe("bf16-mixed"), "quantization": maybe("none"), "seq_len": maybe(2048),
+        "optimizer": maybe("adamw"), "micro_batch_size": maybe(2), "gradient_checkpointing": "full",
+    }  # fmt: skip
+    return {
+        "id": "r",
+        "measured_gb": maybe(round(chooser.uniform(2, 8), 2)),
+        "unit": chooser.choice(["GiB", "GB", "unknown", None]),
+        "counter": chooser.choice(
+            ["allocated", "reserved", "process", "weights", "kv_cache", "unknown", None]
+        ),
+        "measured_scope": chooser.choice(["per_gpu", "sum_over_gpus", None]),
+        "num_gpus": chooser.choice([None, 1, 2, 4]),
+        **chooser.choice([serving, training]),
+    }
+
+
+def test_memory_rules_agree_with_the_reference_on_synthetic_rows(rules: ModuleType) -> None:
+    chooser = random.Random(5)
+    held = {True: 0, False: 0}
+    for _ in range(2000):
+        row = a_memory_row(chooser)
+        keys = ("allocated", "reserved", "process", "weights", "kv_cache")
+        out: dict[str, Any] = {f"{k}_bytes": int(GIB_4 * chooser.uniform(0.5, 2)) for k in keys}
+        if chooser.random() < 0.1:
+            del out["reserved_bytes"]
+        low = GIB_4 * chooser.uniform(0.5, 1.5)
+        out |= {"low_bytes": int(low), "high_bytes": int(low * chooser.uniform(1.0, 2.4))}
+        assert memory.relative_error(row, out) == pytest.approx(rules.memory_error(row, out))
+        assert memory.truths(row) == rules.memory_truths(row)
+        assert memory.is_complete(row) == rules.is_complete(row)
+        assert memory.interval_holds(row, out) == rules.interval_holds(row, out)
+        held[memory.interval_holds(row, out)] += 1
+    assert min(held.values()) > 50
+
+
+SLOT_VALUES: dict[str, list[Any]] = {
+    "model": ["Qwen2.5-7B", "qwen2.5-7b", "Qwen/Qwen2.5-7B", "Llama-3.1-8B", ["Qwen2.5-7B"]],
+    "params_b": [7, 7.6, 8.5, 70],
+    "gpu": ["A10", "NVIDIA A10", "a100", ["A10", "A100"], ["A100", "A10"]],
+    "gpu_count": [1, 2, 8],
+    "method": ["lora", "qlora", "full"],
+    "quantization": ["q4", "q4_k_m", "nf4", ""],
+    "instance": ["ecs.gn7i-c8g1.2xlarge", "gn7i-c8g1.2xlarge", "ml.g5.xlarge", "g5.xlarge"],
+    "provider": ["alibaba", "aliyun", "阿里云", "aws"],
+    "framework": ["vllm", "vLLM", []],
+    "batch": [1, 1.0, 4],
+    "budget": [100, 200],
+}
+
+
+def test_slot_rules_agree_with_the_reference_on_synthetic_requests(rules: ModuleType) -> None:
+    from evals.suites import same_registry_row
+
+    chooser = random.Random(9)
+    some_right = 0
+    for _ in range(1500):
+        wanted, given = (
+            {k: chooser.choice(v) for k, v in SLOT_VALUES.items() if chooser.random() < 0.6}
+            for _ in range(2)
+        )
+        row, answer = {"slots": wanted}, {"request": given}
+        ours = questions.slot_counts(row, answer, same_registry_row)
+        assert ours == rules.slots_counts(row, answer), (wanted, given)
+        some_right += ours[0] > 0
+    assert some_right > 500
+
+
+def test_memory_interval_of_an_answer_agrees_with_the_reference(rules: ModuleType) -> None:
+    chooser = random.Random(3)
+    seen = {True: 0, False: 0}
+    for _ in range(2000):
+        truth = {
+            "memory_range_gb": sorted(chooser.uniform(4, 60) for _ in range(2)),
+            "memory_scope": chooser.choice(["per_gpu", "total", "host_ram", None]),
+        }
+        low = chooser.uniform(0, 60) * 1e9
+        memory_given = {
+            "scope": chooser.choice(["per_gpu", "total", "host_ram"]),
+            "low_bytes": low,
+            "high_bytes": low * chooser.uniform(0.9, 3.5),
+        }
+        answer = {"memory": chooser.choice([memory_given] * 9 + [None])}
+        answer |= {"request": {"gpu_count": chooser.choice([None, 1, 4, "8"])}}
+        expected = not rules._judge_memory(truth, answer)
+        assert (questions.judge_memory(truth, answer).value is True) is expected, (truth, answer)
+        seen[expected] += 1
+    assert min(seen.values()) > 100
