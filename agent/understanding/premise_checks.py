@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from agent.understanding import premise_cards, premise_catalog
+from agent.understanding import premise_cards, premise_catalog, premise_software
 from agent.understanding.premise_scene import Fields, Scene, short_name
 from tools.units import format_gib
 
@@ -212,7 +212,7 @@ def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
         host_ram, full_on_quantized, mb_for_gb,
     )  # fmt: skip
     checks = {check.__name__: check for check in own}
-    return checks | premise_cards.CHECKS | premise_catalog.CHECKS
+    return checks | premise_cards.CHECKS | premise_catalog.CHECKS | premise_software.CHECKS
 
 
 CHECKS = _checks()
