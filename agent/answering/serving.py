@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from agent.answer import AssumptionOut
+from agent.answer import AssumptionOut, Verdict
 from agent.answering.after_fit import rent_after
 from agent.answering.assumed import say_assumptions
 from agent.answering.card_facts import say_card
@@ -53,20 +53,7 @@ def serving(draft: Draft) -> Steps:
     """Memory of serving, with other weight formats beside it."""
     slots = draft.request.slots
     said = slots.quantization or slots.precision
-    formats: list[str | None] = [said]
-    formats += [f for f in SERVED if f != said]
-    calls = [
-        Call(
-            "estimate_memory",
-            memory_arguments(
-                slots, task="infer", with_changes=number == 0, **_format(form), **_at_once(draft)
-            ),
-        )
-        for number, form in enumerate(formats)
-    ]
-    if slots.gpu is not None and slots.gpu != "none":
-        calls.append(Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))
-    results = yield tuple(calls)
+    results = yield _calls(draft, said)
     draft.use(*results)
     chosen = results[0].report
     if not isinstance(chosen, MemoryReport):
@@ -76,31 +63,57 @@ def serving(draft: Draft) -> Steps:
     )
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
     if chosen.verdict == "does_not_fit" and slots.seq_len is None:
-        chosen = yield from _short_context(draft, chosen, formats[0])
+        chosen = yield from _short_context(draft, chosen, said)
     split = None
     if can_offload(draft, chosen):
         arguments = memory_arguments(slots, task="infer", gpu_layers=None, **_format(said))
         split = yield from compose_offload(draft, chosen, arguments)
     if split is not None:
-        verdict, chosen, others = split.verdict, split.report, []
-    elif is_doubtful(draft, chosen):
-        verdict = yield from say_doubtful(draft, chosen, card)
-    else:
-        verdict = verdict_of(chosen)
-        say_verdict(draft, chosen)
-    if split is None and _differs(card, chosen, slots.gpu_mem_gb):
-        verdict = "depends"
-    if card is not None and card.fp8_supported is False and slots.quantization == "fp8":
-        verdict = "depends" if verdict != "does_not_fit" else verdict
-    if split is None and is_layer_split(draft, chosen):
-        say_layer_split(draft, chosen)
-    _say_serving_details(draft, chosen, others, card)
-    if split is not None:
+        _say_serving_details(draft, split.report, [], card)
         yield from say_fitting_cards(draft, split.whole)
+        verdict, chosen = split.verdict, split.report
     else:
+        verdict = yield from _judged(draft, chosen, card)
+        if is_layer_split(draft, chosen):
+            say_layer_split(draft, chosen)
+        _say_serving_details(draft, chosen, others, card)
         yield from rent_after(draft, chosen, verdict)
     draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
     return Found(verdict, memory_range(chosen), chosen)
+
+
+def _calls(draft: Draft, said: str | None) -> tuple[Call, ...]:
+    """The run in the format that was said and in the usual ones, and the card."""
+    slots = draft.request.slots
+    calls = [
+        Call(
+            "estimate_memory",
+            memory_arguments(
+                slots, task="infer", with_changes=number == 0, **_format(form), **_at_once(draft)
+            ),
+        )
+        for number, form in enumerate([said, *(f for f in SERVED if f != said)])
+    ]
+    if slots.gpu is not None and slots.gpu != "none":
+        calls.append(Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))
+    return tuple(calls)
+
+
+def _judged(
+    draft: Draft, report: MemoryReport, card: GpuReport | None
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Verdict]:
+    """The verdict, told; open where the card comes in several sizes or lacks FP8."""
+    slots = draft.request.slots
+    verdict: Verdict
+    if is_doubtful(draft, report):
+        verdict = yield from say_doubtful(draft, report, card)
+    else:
+        verdict = verdict_of(report)
+        say_verdict(draft, report)
+    lacks_fp8 = card is not None and card.fp8_supported is False and slots.quantization == "fp8"
+    if _differs(card, report, slots.gpu_mem_gb) or (lacks_fp8 and verdict != "does_not_fit"):
+        return "depends"
+    return verdict
 
 
 def _worth_telling(chosen: MemoryReport, others: list[MemoryReport]) -> list[MemoryReport]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -11,6 +12,9 @@ from agent.settings import Settings
 from agent.toolbox.base import Arguments, Report, Row, Tool, description_of
 from tools.errors import UnsupportedError
 from tools.units import format_gib
+
+if TYPE_CHECKING:
+    from tools.probe import FitTable, MachineReport
 
 
 class ProbeArguments(Arguments):
@@ -106,65 +110,11 @@ def probe_local_gpu(arguments: ProbeArguments, *, own_machine: bool) -> ProbeRep
     Raises:
         UnsupportedError: When this machine is not the asker's and nothing was pasted.
     """
-    from tools.probe import fits_here, parse_pasted, probe
+    from tools.probe import fits_here
 
-    if arguments.pasted is not None:
-        read = parse_pasted(arguments.pasted)
-        if read is None:
-            raise UnsupportedError(
-                "reading the pasted text",
-                reason="no output of nvidia-smi or a similar tool was found in it",
-                instead="Paste the whole output.",
-            )
-        machine = read
-    elif own_machine:
-        machine = probe(measure=False)
-    else:
-        raise UnsupportedError(
-            "probing the machine",
-            reason="the advisor runs as a service here and would see its server, not your machine",
-            instead="Paste the output of nvidia-smi.",
-        )
+    machine = _machine(arguments.pasted, own_machine=own_machine)
     table = fits_here(machine)
-    workloads = dict.fromkeys(row.workload for row in table.rows)
-    best = [
-        row
-        for place in table.places
-        for workload in workloads
-        if (row := table.largest(workload, place=place)) is not None
-    ]
-    devices = tuple(
-        DeviceOut(
-            index=d.index,
-            name=d.spec.name if d.spec is not None else d.name,
-            total_bytes=d.total_bytes,
-            free_bytes=d.free_bytes,
-            used_bytes=d.used_bytes,
-            usable_bytes=d.usable_bytes,
-            free_for_a_process_bytes=d.free_for_a_process_bytes,
-            compute_capability=d.compute_capability,
-            bf16_supported=d.bf16_supported,
-            fp8_supported=d.fp8_supported,
-            flash_attention2_supported=d.flash_attention2_supported,
-            slice_name=d.slice_name,
-            processes=len(d.processes),
-        )
-        for d in machine.cards
-    )
-    fits = tuple(
-        FitOut(
-            place=row.place,
-            size=row.size,
-            workload=row.workload,
-            verdict=row.verdict,
-            need_bytes=row.need_bytes,
-            free_bytes=row.free_bytes,
-            context=row.context,
-            tokens_per_s_low=row.tokens_per_s[0] if row.tokens_per_s else None,
-            tokens_per_s_high=row.tokens_per_s[1] if row.tokens_per_s else None,
-        )
-        for row in best
-    )
+    devices, fits = _devices(machine), _largest(table)
     return ProbeReport(
         figures=_figures(devices, fits, machine.host.ram_total_bytes),
         is_pasted=machine.is_pasted,
@@ -184,6 +134,70 @@ def probe_local_gpu(arguments: ProbeArguments, *, own_machine: bool) -> ProbeRep
         ),
         notes=table.notes,
     )  # fmt: skip
+
+
+def _machine(text: str | None, *, own_machine: bool) -> MachineReport:
+    """The machine of a pasted text, or this one."""
+    from tools.probe import parse_pasted, probe
+
+    if text is not None:
+        read = parse_pasted(text)
+        if read is None:
+            raise UnsupportedError(
+                "reading the pasted text",
+                reason="no output of nvidia-smi or a similar tool was found in it",
+                instead="Paste the whole output.",
+            )
+        return read
+    if not own_machine:
+        raise UnsupportedError(
+            "probing the machine",
+            reason="the advisor runs as a service here and would see its server, not your machine",
+            instead="Paste the output of nvidia-smi.",
+        )
+    return probe(measure=False)
+
+
+def _devices(machine: MachineReport) -> tuple[DeviceOut, ...]:
+    return tuple(
+        DeviceOut(
+            index=d.index,
+            name=d.spec.name if d.spec is not None else d.name,
+            total_bytes=d.total_bytes,
+            free_bytes=d.free_bytes,
+            used_bytes=d.used_bytes,
+            usable_bytes=d.usable_bytes,
+            free_for_a_process_bytes=d.free_for_a_process_bytes,
+            compute_capability=d.compute_capability,
+            bf16_supported=d.bf16_supported,
+            fp8_supported=d.fp8_supported,
+            flash_attention2_supported=d.flash_attention2_supported,
+            slice_name=d.slice_name,
+            processes=len(d.processes),
+        )
+        for d in machine.cards
+    )
+
+
+def _largest(table: FitTable) -> tuple[FitOut, ...]:
+    """The largest size of each workload that fits, for each place."""
+    workloads = dict.fromkeys(row.workload for row in table.rows)
+    best = (table.largest(work, place=place) for place in table.places for work in workloads)
+    return tuple(
+        FitOut(
+            place=row.place,
+            size=row.size,
+            workload=row.workload,
+            verdict=row.verdict,
+            need_bytes=row.need_bytes,
+            free_bytes=row.free_bytes,
+            context=row.context,
+            tokens_per_s_low=row.tokens_per_s[0] if row.tokens_per_s else None,
+            tokens_per_s_high=row.tokens_per_s[1] if row.tokens_per_s else None,
+        )
+        for row in best
+        if row is not None
+    )
 
 
 def _figures(

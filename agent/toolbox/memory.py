@@ -300,61 +300,12 @@ def _report(
     changes: tuple[Any, ...],
     chosen: dict[str, Any],
 ) -> MemoryReport:
-    from tools.memory import likely_verdict
-
-    workload = estimate.workload
-    held = {a.name: a.value for a in estimate.assumptions}
-    is_training = arguments.task == "train"
-    usable = card.usable_bytes if card is not None else None
-    figures = [figure_out(figure) for figure in estimate.figures()]
-    bounds = {
-        "weights_resident": estimate.weights_bytes,
-        "process_low": estimate.low_bytes,
-        "process_high": estimate.high_bytes,
-    }
-    figures += [
-        FigureOut(name=name, value=size, unit="B", formula="process bounds")
-        for name, size in bounds.items()
-    ]
     return MemoryReport(
-        figures=tuple(figures),
-        model=model.spec.name,
-        kind=model.spec.kind,
-        params=model.spec.params_total,
-        params_active=model.spec.params_active if model.spec.is_moe else None,
-        is_reference=model.spec.is_reference,
-        task=arguments.task,
-        method=(workload.method or str(held.get("method", "full"))) if is_training else None,
-        objective=(workload.objective or "sft") if is_training else None,
-        weight_format=None
-        if is_training
-        else str(workload.weight_format or held.get("weight_format") or "bf16"),
-        gpu=card.spec.name if card is not None else None,
-        gpu_count=estimate.gpu_count,
-        usable_bytes=usable,
-        pool_bytes=fit.usable_bytes if fit is not None and fit.usable_bytes != usable else None,
-        label_gb=card.spec.memory_label_gb if card is not None else None,
-        slice_memory_gb=card.slice_memory_gb if card is not None else None,
-        allocated_bytes=estimate.allocated_bytes,
-        reserved_bytes=estimate.reserved_bytes,
-        process_bytes=estimate.process_bytes,
-        low_bytes=estimate.low_bytes,
-        high_bytes=estimate.high_bytes,
-        weights_bytes=estimate.weights_bytes,
-        kv_cache_bytes=estimate.kv_cache_bytes,
-        host_ram_bytes=estimate.host_ram_bytes,
-        parts=tuple(PartOut(name=p.name, bytes=p.bytes, formula=p.formula) for p in estimate.parts),
-        verdict=likely_verdict(estimate, usable) if usable is not None else None,
-        headroom_bytes=usable - estimate.process_bytes if usable is not None else None,
-        reason=fit.reason if fit is not None else "",
-        assumptions=tuple(
-            AssumptionOut(name=a.name, value=a.value, unit=a.unit, why=a.why)
-            for a in estimate.assumptions
-        )
-        + tuple(
-            AssumptionOut(name=name, value=value, unit="1", why="usual for models of this kind")
-            for name, value in chosen.items()
-        ),
+        figures=_figures(estimate),
+        **_what_runs(arguments, model, estimate),
+        **_sizes(estimate),
+        **_against(card, fit, estimate),
+        assumptions=_assumptions(estimate, chosen),
         dominant_unknown=estimate.dominant_unknown,
         changes=tuple(
             ChangeOut(
@@ -368,4 +319,74 @@ def _report(
             for c in changes
         ),
         notes=(*model.notes, *(card.notes if card is not None else ()), *estimate.notes),
+    )
+
+
+def _figures(estimate: Any) -> tuple[FigureOut, ...]:
+    bounds = {
+        "weights_resident": estimate.weights_bytes,
+        "process_low": estimate.low_bytes,
+        "process_high": estimate.high_bytes,
+    }
+    return tuple(figure_out(figure) for figure in estimate.figures()) + tuple(
+        FigureOut(name=name, value=size, unit="B", formula="process bounds")
+        for name, size in bounds.items()
+    )
+
+
+def _what_runs(arguments: MemoryArguments, model: ResolvedModel, estimate: Any) -> dict[str, Any]:
+    """Fields that name the run."""
+    workload, spec = estimate.workload, model.spec
+    held = {a.name: a.value for a in estimate.assumptions}
+    said: dict[str, Any] = {
+        "model": spec.name,
+        "kind": spec.kind,
+        "params": spec.params_total,
+        "params_active": spec.params_active if spec.is_moe else None,
+        "is_reference": spec.is_reference,
+        "task": arguments.task,
+        "gpu_count": estimate.gpu_count,
+    }
+    if arguments.task == "train":
+        method = workload.method or str(held.get("method", "full"))
+        objective = workload.objective or "sft"
+        return said | {"method": method, "objective": objective, "weight_format": None}
+    form = str(workload.weight_format or held.get("weight_format") or "bf16")
+    return said | {"method": None, "objective": None, "weight_format": form}
+
+
+def _sizes(estimate: Any) -> dict[str, Any]:
+    """Fields of sizes, in bytes."""
+    names = (
+        "allocated_bytes", "reserved_bytes", "process_bytes", "low_bytes", "high_bytes",
+        "weights_bytes", "kv_cache_bytes", "host_ram_bytes",
+    )  # fmt: skip
+    parts = tuple(PartOut(name=p.name, bytes=p.bytes, formula=p.formula) for p in estimate.parts)
+    return {name: getattr(estimate, name) for name in names} | {"parts": parts}
+
+
+def _against(card: ResolvedCard | None, fit: Any, estimate: Any) -> dict[str, Any]:
+    """Fields of the card and of the verdict."""
+    from tools.memory import likely_verdict
+
+    usable = card.usable_bytes if card is not None else None
+    return {
+        "gpu": card.spec.name if card is not None else None,
+        "label_gb": card.spec.memory_label_gb if card is not None else None,
+        "slice_memory_gb": card.slice_memory_gb if card is not None else None,
+        "usable_bytes": usable,
+        "pool_bytes": fit.usable_bytes if fit is not None and fit.usable_bytes != usable else None,
+        "verdict": likely_verdict(estimate, usable) if usable is not None else None,
+        "headroom_bytes": usable - estimate.process_bytes if usable is not None else None,
+        "reason": fit.reason if fit is not None else "",
+    }
+
+
+def _assumptions(estimate: Any, chosen: dict[str, Any]) -> tuple[AssumptionOut, ...]:
+    return tuple(
+        AssumptionOut(name=a.name, value=a.value, unit=a.unit, why=a.why)
+        for a in estimate.assumptions
+    ) + tuple(
+        AssumptionOut(name=name, value=value, unit="1", why="usual for models of this kind")
+        for name, value in chosen.items()
     )

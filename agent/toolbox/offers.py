@@ -199,60 +199,79 @@ def _price_out(price: object) -> PriceOut:
 
 def figures_of(instances: Iterable[InstanceOut]) -> tuple[FigureOut, ...]:
     """Prices and sizes of instances, as figures."""
-    figures: list[FigureOut] = []
-    for row in instances:
-        for price in (row.price, *row.listed):
-            if price is not None:
-                per = "h" if price.per == "hour" else "month"
-                figures.append(
-                    FigureOut(
-                        name=f"{row.instance_type}: {price.billing} price",
-                        value=price.amount,
-                        unit=f"{price.currency}/{per}",
-                        sources=(price.source,),
-                    )
-                )
-        if row.compared is not None:
-            for name in ("per_hour", "per_gpu_hour"):
-                amount = getattr(row.compared, name)
-                if amount is not None:
-                    figures.append(
-                        FigureOut(
-                            name=f"{row.instance_type}: {name} converted",
-                            value=amount,
-                            unit=f"{row.compared.currency}/h",
-                            formula=f"price * rate of {row.compared.rates_as_of} / cards",
-                            sources=(row.price.source,) if row.price is not None else (),
-                        )
-                    )
-        sizes = (
-            ("vCPU", row.vcpu, "vCPU"),
-            ("memory", row.memory_gib, "GiB"),
-            ("GPU memory", row.gpu_memory_gb, "GB"),
-            ("network", row.network_gbps, "Gbit/s"),
-            ("RDMA", row.rdma_gbps, "Gbit/s"),
-            ("GPUs", row.gpu_count, "1"),
-            ("share of a card", row.gpu_share if row.gpu_share != 1 else None, "1"),
+    return tuple(
+        figure
+        for row in instances
+        for kind in (_price_figures, _converted_figures, _size_figures, _spot_figures)
+        for figure in kind(row)
+    )
+
+
+def _price_figures(row: InstanceOut) -> list[FigureOut]:
+    return [
+        FigureOut(
+            name=f"{row.instance_type}: {price.billing} price",
+            value=price.amount,
+            unit=f"{price.currency}/{'h' if price.per == 'hour' else 'month'}",
+            sources=(price.source,),
         )
-        figures += [
-            FigureOut(name=f"{row.instance_type}: {name}", value=value, unit=unit,
-                      sources=(row.source,))
-            for name, value, unit in sizes
-            if value is not None
-        ]  # fmt: skip
-        if row.spot is not None:
-            for name in ("low", "likely", "high"):
-                amount = getattr(row.spot, name)
-                if amount is not None:
-                    figures.append(
-                        FigureOut(
-                            name=f"{row.instance_type}: spot {name}",
-                            value=amount,
-                            unit=f"{row.spot.currency}/h",
-                            formula=row.spot.basis,
-                        )
-                    )
-    return tuple(figures)
+        for price in (row.price, *row.listed)
+        if price is not None
+    ]
+
+
+def _converted_figures(row: InstanceOut) -> list[FigureOut]:
+    if row.compared is None:
+        return []
+    amounts = {
+        "per_hour": row.compared.per_hour,
+        "per_gpu_hour": row.compared.per_gpu_hour,
+    }
+    return [
+        FigureOut(
+            name=f"{row.instance_type}: {name} converted",
+            value=amount,
+            unit=f"{row.compared.currency}/h",
+            formula=f"price * rate of {row.compared.rates_as_of} / cards",
+            sources=(row.price.source,) if row.price is not None else (),
+        )
+        for name, amount in amounts.items()
+        if amount is not None
+    ]
+
+
+def _size_figures(row: InstanceOut) -> list[FigureOut]:
+    sizes = (
+        ("vCPU", row.vcpu, "vCPU"),
+        ("memory", row.memory_gib, "GiB"),
+        ("GPU memory", row.gpu_memory_gb, "GB"),
+        ("network", row.network_gbps, "Gbit/s"),
+        ("RDMA", row.rdma_gbps, "Gbit/s"),
+        ("GPUs", row.gpu_count, "1"),
+        ("share of a card", row.gpu_share if row.gpu_share != 1 else None, "1"),
+    )
+    return [
+        FigureOut(name=f"{row.instance_type}: {name}", value=value, unit=unit,
+                  sources=(row.source,))
+        for name, value, unit in sizes
+        if value is not None
+    ]  # fmt: skip
+
+
+def _spot_figures(row: InstanceOut) -> list[FigureOut]:
+    if row.spot is None:
+        return []
+    amounts = {"low": row.spot.low, "likely": row.spot.likely, "high": row.spot.high}
+    return [
+        FigureOut(
+            name=f"{row.instance_type}: spot {name}",
+            value=amount,
+            unit=f"{row.spot.currency}/h",
+            formula=row.spot.basis,
+        )
+        for name, amount in amounts.items()
+        if amount is not None
+    ]
 
 
 def citations_of(offers: Iterable[InstanceOffer]) -> tuple[CitationOut, ...]:

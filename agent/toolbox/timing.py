@@ -133,48 +133,14 @@ def training_speed(arguments: TimeArguments) -> Any:
 
 
 def _training_time(arguments: TimeArguments, speed: Any) -> TimeReport:
-    from tools.speed import job_cost, job_hours
-
     all_gpus = None
     if speed is not None:
         all_gpus = speed.tokens_per_s_per_gpu.scaled(arguments.gpu_count, "token/s")
-    has_work = arguments.step_s is not None or (
-        arguments.tokens is not None
-        or (arguments.samples is not None and arguments.tokens_per_sample is not None)
-    )
-    time = None
-    if has_work:
-        time = job_hours(
-            tokens=arguments.tokens,
-            samples=arguments.samples,
-            tokens_per_sample=arguments.tokens_per_sample,
-            epochs=arguments.epochs,
-            steps=arguments.steps,
-            global_batch=arguments.batch,
-            step_s=arguments.step_s,
-            tokens_per_s=all_gpus,
-        )
-    cost = None
-    if time is not None and arguments.price_per_hour is not None:
-        cost = job_cost(
-            time.hours,
-            price_per_hour=Decimal(str(arguments.price_per_hour)),
-            currency=arguments.currency,
-            instances=arguments.instances,
-        )
-    figures = figures_out(
-        speed.figures() if speed is not None else (),
-        time.figures() if time is not None else (),
-        cost.figures() if cost is not None else (),
-    )
-    if all_gpus is not None:
-        figures += tuple(
-            FigureOut(name=f"tokens_per_s {name}", value=getattr(all_gpus, name), unit="token/s",
-                      formula="tokens per s per GPU * GPUs")
-            for name in ("value", "low", "high")
-        )  # fmt: skip
+    time = _hours(arguments, all_gpus)
+    cost = _cost(arguments, time)
+    made = [part.figures() for part in (speed, time, cost) if part is not None]
     return TimeReport(
-        figures=figures,
+        figures=figures_out(*made) + _all_gpus_figures(all_gpus),
         gpu=arguments.gpu,
         gpu_count=arguments.gpu_count,
         tokens_per_s_per_gpu=range_out(speed.tokens_per_s_per_gpu) if speed is not None else None,
@@ -193,6 +159,49 @@ def _training_time(arguments: TimeArguments, speed: Any) -> TimeReport:
         assumptions=assumptions_out(speed.assumptions) if speed is not None else (),
         notes=(),
     )
+
+
+def _hours(arguments: TimeArguments, all_gpus: Any) -> Any:
+    """Time of the work; None where none was said."""
+    from tools.speed import job_hours
+
+    has_samples = arguments.samples is not None and arguments.tokens_per_sample is not None
+    if arguments.step_s is None and arguments.tokens is None and not has_samples:
+        return None
+    return job_hours(
+        tokens=arguments.tokens,
+        samples=arguments.samples,
+        tokens_per_sample=arguments.tokens_per_sample,
+        epochs=arguments.epochs,
+        steps=arguments.steps,
+        global_batch=arguments.batch,
+        step_s=arguments.step_s,
+        tokens_per_s=all_gpus,
+    )
+
+
+def _cost(arguments: TimeArguments, time: Any) -> Any:
+    """Cost of the time at the price that was given; None without either."""
+    from tools.speed import job_cost
+
+    if time is None or arguments.price_per_hour is None:
+        return None
+    return job_cost(
+        time.hours,
+        price_per_hour=Decimal(str(arguments.price_per_hour)),
+        currency=arguments.currency,
+        instances=arguments.instances,
+    )
+
+
+def _all_gpus_figures(all_gpus: Any) -> tuple[FigureOut, ...]:
+    if all_gpus is None:
+        return ()
+    return tuple(
+        FigureOut(name=f"tokens_per_s {name}", value=getattr(all_gpus, name), unit="token/s",
+                  formula="tokens per s per GPU * GPUs")
+        for name in ("value", "low", "high")
+    )  # fmt: skip
 
 
 def _serving_time(arguments: TimeArguments) -> TimeReport:
