@@ -2,7 +2,7 @@
 BROWSER := build/browser
 WORKERS ?= 2
 ANSWERS ?= 0
-.PHONY: test-browser load accuracy-page
+.PHONY: test-browser load fuzz-http accuracy-page
 
 $(BROWSER)/.ready: $(VENV)/.dev
 	@mkdir -p $(BROWSER)
@@ -13,6 +13,9 @@ $(BROWSER)/.ready: $(VENV)/.dev
 
 test-browser: setup-dev $(BROWSER)/.ready  ## the page in chromium: zh and en, light and dark, wide and phone; screenshots in build/screenshots
 	@$(BIN)/python -m pytest -m browser tests/ui
+
+fuzz-http: setup-dev  ## 100,000 almost right bodies over all POST routes, and schemathesis over the OpenAPI: no 5xx (about 10 minutes; BODIES=100000)
+	@nice $(BIN)/python -m tests.ui.fuzz --bodies $(or $(BODIES),100000)
 
 accuracy-page: setup  ## the accuracy tab's data from docs/accuracy.md (after make accuracy)
 	@$(BIN)/python -m ui.accuracy docs/accuracy.md

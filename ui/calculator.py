@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tools.errors import AdvisorError
 from ui.charts import Line, Part, gib, log_chart, memory_bar, table
 from ui.markup import tag, text
-from ui.reask import slot_rows, value_text
+from ui.reask import slot_label, value_text
 from ui.render import verdict_badge
 from ui.wording import Language, say, say_or
 
@@ -194,10 +194,9 @@ def question_of(setup: Setup, language: Language) -> str:
 def _assumed(need: MemoryEstimate, language: Language) -> str:
     if not need.assumptions:
         return ""
-    rows = slot_rows()
 
     def item(a: Assumption) -> str:
-        name = rows[a.name]["label"][language] if a.name in rows else a.name.replace("_", " ")
+        name = slot_label(a.name, language)
         value = tag("b", text(value_text(a.value, a.unit, language)))
         return tag("li", tag("span", text(name)), " ", value, data_tip=a.why)
 

@@ -54,6 +54,10 @@ class ServiceSettings(BaseSettings):
     slack_bot_token: SecretStr | None = None
     slack_bot_token_file: Path | None = None
     slack_api_url: str = "https://slack.com/api/"
+    slack_app_id: str | None = None
+    """The app's id; requests for another are refused. None checks the signature alone."""
+    slack_team_ids: Words = ()
+    """Workspaces that are served; any that installed the app by default."""
     feishu_app_id: str | None = None
     feishu_app_secret: SecretStr | None = None
     feishu_app_secret_file: Path | None = None
@@ -70,7 +74,8 @@ class ServiceSettings(BaseSettings):
     """The same for DingTalk's session webhooks."""
 
     @field_validator(
-        "allowed_hosts", "allowed_origins", "slack_reply_origins", "dingtalk_reply_origins",
+        "allowed_hosts", "allowed_origins", "slack_team_ids", "slack_reply_origins",
+        "dingtalk_reply_origins",
         mode="before",
     )  # fmt: skip
     @classmethod

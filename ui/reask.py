@@ -72,9 +72,15 @@ def assumption_chips(answer: Answer, language: Language) -> str:
     )
 
 
+def slot_label(name: str, language: Language) -> str:
+    """The reader's word for a slot."""
+    row = slot_rows().get(name)
+    return row["label"][language] if row else say_or(f"slot_{name}", language, name)
+
+
 def _chip(name: str, value: object, unit: str, why: str, language: Language) -> str:
     row = slot_rows().get(name)
-    label = row["label"][language] if row else say_or(f"slot_{name}", language, name)
+    label = slot_label(name, language)
     shown = tag("summary", tag("span", text(label)), " ",
                 tag("b", text(value_text(value, unit, language))))  # fmt: skip
     quick = "".join(

@@ -23,11 +23,12 @@ _BADGE_SIGN = {"fits": "✓", "tight": "!", "does_not_fit": "✕", "depends": "?
 def answer_card(question: str, answer: Answer) -> str:
     """The whole card, in the answer's own language."""
     lang = answer.language
+    parts = memory_parts(answer)
     return tag(
         "article",
-        _header(answer),
+        _header(answer, parts),
         _corrections(answer),
-        _memory(answer),
+        _memory(answer, parts),
         tag("div", markdown(answer.text), class_="xk-text"),
         _clarifying(answer),
         _offers(answer),
@@ -54,7 +55,7 @@ def verdict_badge(verdict: str, language: Language) -> str:
     return tag("span", sign, text(word), class_=f"xk-badge xk-{verdict}")
 
 
-def _header(answer: Answer) -> str:
+def _header(answer: Answer, parts: Sequence[Part]) -> str:
     badge = verdict_badge(answer.verdict, answer.language)
     memory = answer.memory
     line = ""
@@ -62,7 +63,9 @@ def _header(answer: Answer) -> str:
         low, high = gib(memory.low_bytes), gib(memory.high_bytes)
         size = low if low == high else f"{low}–{high}"
         scope = say(f"scope_{memory.scope}", answer.language)
-        line = say("needs", answer.language, range=size, scope=scope)
+        total = sum(part.size_bytes for part in parts)
+        key = "needs_about" if total and low != high else "needs"
+        line = say(key, answer.language, range=size, scope=scope, size=gib(total))
         if memory.usable_bytes is not None:
             line += " · " + say("usable", answer.language, size=gib(memory.usable_bytes))
         line = tag("span", text(line), class_="xk-need")
@@ -133,12 +136,12 @@ def _addends(figures: Sequence[Any], at: int) -> list[Part]:
     return []
 
 
-def _memory(answer: Answer) -> str:
+def _memory(answer: Answer, parts: Sequence[Part]) -> str:
     memory = answer.memory
     if memory is None:
         return ""
     return memory_bar(
-        memory_parts(answer),
+        parts,
         language=answer.language,
         usable_bytes=memory.usable_bytes,
         low_bytes=memory.low_bytes,

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from decimal import InvalidOperation
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -206,8 +207,8 @@ def _add_errors(app: FastAPI) -> None:
         body = error_body(kind, str(error.detail), request.scope.get("request_id"))
         return JSONResponse(body, error.status_code, headers=error.headers)
 
-    app.add_exception_handler(AdvisorError, error_response)
-    app.add_exception_handler(Exception, error_response)
+    for kind in (AdvisorError, UnicodeError, OverflowError, InvalidOperation, Exception):
+        app.add_exception_handler(kind, error_response)
 
 
 def _add_operation(app: FastAPI, service: Service) -> None:

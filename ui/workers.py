@@ -163,7 +163,7 @@ class Supervisor:
         process = subprocess.Popen(
             [*self._command, "--worker", place.written()],
             pass_fds=(listening, inner, self._alive),
-            env={**os.environ, METRICS_VARIABLE: str(self._counters)},
+            env={"MALLOC_ARENA_MAX": "2", **os.environ, METRICS_VARIABLE: str(self._counters)},
             start_new_session=True,  # Ctrl-C reaches the parent, which tells them
         )
         return _Worker(place, process)

@@ -255,3 +255,32 @@ def test_tool_says_what_is_allowed(client: TestClient) -> None:
     assert reply.status_code == 400
     assert "A10" in reply.json()["error"]["message"]
     assert client.post("/v1/estimate", json={"batch": -1}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/ask", r'{"question": "half \ud83d"}'),
+        ("/v1/chat/completions", r'{"messages": [{"role": "user", "content": "\udc00"}]}'),
+        ("/v1/tools/find_gpu", r'{"name": "\ud83d"}'),
+        ("/v1/tools/spot_plan", '{"job_hours": 1, "on_demand_price": 1e40}'),
+        ("/v1/tools/spot_plan", '{"mtbf_hours": 1e308}'),
+    ],
+)
+def test_text_and_numbers_that_cannot_be_used_are_the_askers_fault(
+    client: TestClient, path: str, body: str
+) -> None:
+    reply = client.post(path, content=body, headers={"content-type": "application/json"})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["type"] == "invalid_request_error"
+
+
+def test_a_tool_answers_as_the_openapi_says(client: TestClient) -> None:
+    described = client.get("/v1/openapi.json").json()
+    reply = client.post("/v1/tools/find_model", json={"name": "Qwen2.5-7B"}).json()
+    name = described["paths"]["/v1/tools/find_model"]["post"]["responses"]["200"]["content"][
+        "application/json"
+    ]["schema"]["$ref"].rsplit("/", 1)[1]
+    schema = described["components"]["schemas"][name]
+    assert set(schema["required"]) <= set(reply) <= set(schema["properties"])
+    assert reply["ok"] is True

@@ -46,6 +46,8 @@ _FOR_GOOD = frozenset({
 })  # fmt: skip
 _UNKNOWN = frozenset({"internal_error", "fatal_error", "request_timeout", "service_unavailable"})
 _PROMPTS = 4
+_OF_FORM = (KeyError, IndexError, TypeError, AttributeError, ValueError)
+"""What Bolt raises on fields that it expects and does not find."""
 
 
 def build_slack(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) -> APIRouter | None:
@@ -68,7 +70,7 @@ def build_slack(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) -> AP
             enterprise_id=enterprise_id, team_id=team_id, bot_token=token
         ),
     )  # fmt: skip
-    _listen(bolt, inbox)
+    _listen(bolt, inbox, settings)
     inbox.add(PLATFORM, SlackBot(client, advisor, settings.slack_reply_origins))
     return _routes(bolt, SignatureVerifier(secret))
 
@@ -82,14 +84,20 @@ def _routes(bolt: App, verifier: SignatureVerifier) -> APIRouter:
         if not _is_signed(verifier, request, body):
             words = "Refused: the signature is wrong or old."
             return JSONResponse(error_body("authentication_error", words), 401)
-        if not _is_form_or_object(body):
+        is_json = "json" in request.headers.get("content-type", "")
+        if not _is_form_or_object(body, is_json=is_json):
             words = "Refused: the body is neither a JSON object nor a form."
             return JSONResponse(error_body("invalid_request_error", words), 400)
         bolt_request = BoltRequest(
             body=body.decode(), query=request.url.query, headers=dict(request.headers)
         )
         # In a thread: Bolt waits for the inbox to have written the event down.
-        reply = await anyio.to_thread.run_sync(bolt.dispatch, bolt_request)
+        try:
+            reply = await anyio.to_thread.run_sync(bolt.dispatch, bolt_request)
+        except _OF_FORM as error:
+            log.warning("a request could not be read: %s", type(error).__name__)
+            words = "Refused: a field that Slack always sends is missing or of another kind."
+            return JSONResponse(error_body("invalid_request_error", words), 400)
         headers = {key: values[0] for key, values in reply.headers.items()}
         return Response(reply.body or "", reply.status, headers=headers)
 
@@ -110,12 +118,12 @@ def _is_signed(verifier: SignatureVerifier, request: Request, body: bytes) -> bo
         return False
 
 
-def _is_form_or_object(body: bytes) -> bool:
+def _is_form_or_object(body: bytes, *, is_json: bool) -> bool:
     from urllib.parse import parse_qs
 
     text = body.decode()
     try:
-        if text.lstrip()[:1] in ("{", "["):
+        if is_json or text.lstrip()[:1] in ("{", "["):
             return isinstance(json.loads(text), dict)
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=100)
         payload = fields.get("payload")
@@ -124,11 +132,26 @@ def _is_form_or_object(body: bytes) -> bool:
         return False
 
 
-def _listen(bolt: App, inbox: Inbox) -> None:
+def is_ours(body: dict[str, Any], settings: ServiceSettings) -> bool:
+    """False for another app or workspace, where the settings name ours."""
+    team = body.get("team_id") or (body.get("team") or {}).get("id")
+    teams, app = settings.slack_team_ids, settings.slack_app_id
+    return (not teams or team in teams) and (app is None or body.get("api_app_id") == app)
+
+
+def _listen(bolt: App, inbox: Inbox, settings: ServiceSettings) -> None:
     from slack_bolt import BoltResponse
+
+    @bolt.error
+    def failed(error: Exception) -> BoltResponse:
+        """Bolt reads fields that a request of Slack's always has; others need not have them."""
+        log.warning("a request could not be taken in: %s", type(error).__name__)
+        return BoltResponse(status=400 if isinstance(error, _OF_FORM) else 503, body="")
 
     @bolt.use
     def take(body: dict[str, Any], next: Callable[[], Any]) -> Any:
+        if not is_ours(body, settings):
+            return BoltResponse(status=403, body="")
         if body.get("type") != "event_callback":
             return next()
         event, event_id = body.get("event"), body.get("event_id")

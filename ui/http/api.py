@@ -6,12 +6,13 @@ import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from decimal import InvalidOperation
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import anyio.to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from agent import Answer, Answered, TextDelta, Tool, ToolFinished, ToolStarted, Withdrawn
 from tools.errors import AdvisorError, BackendError, UserInputError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("xuanka.api")
 MAX_QUESTION = 200_000
+_JSON = "application/json"
 SHORT_PATHS = {
     "/v1/estimate": "estimate_memory",
     "/v1/recommend": "recommend",
@@ -47,6 +49,12 @@ class ErrorReply(BaseModel):
     error: ErrorDetail
 
 
+EVENT_STREAM: dict[str, Any] = {
+    "description": "The answer; as server-sent events where a stream was asked for",
+    "content": {"text/event-stream": {}},
+}
+
+
 class AskBody(BaseModel):
     """A question."""
 
@@ -69,6 +77,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status, text in {
         400: "The input cannot be used; the message says what can",
         401: "A bearer token is needed",
+        404: "There is no such path or model",
         408: "The request's body did not arrive in time",
         413: "The request is too large",
         422: "The request does not have the described form",
@@ -87,7 +96,7 @@ def status_of(error: Exception) -> tuple[int, str]:
         return 503, "overloaded"
     if isinstance(error, TookTooLong):
         return 504, "timeout"
-    if isinstance(error, UserInputError):
+    if isinstance(error, UserInputError | UnicodeError | OverflowError | InvalidOperation):
         return 400, "invalid_request_error"
     if isinstance(error, BackendError):
         return 502, "backend_error"
@@ -96,6 +105,10 @@ def status_of(error: Exception) -> tuple[int, str]:
 
 def message_of(error: Exception) -> str:
     """What a caller is told; never a path or a trace."""
+    if isinstance(error, UnicodeError):
+        return "The text holds half a character (a lone surrogate). Send whole Unicode text."
+    if isinstance(error, OverflowError | InvalidOperation):
+        return "A number is too large or too small to calculate with. Check its unit."
     if isinstance(error, AdvisorError) and status_of(error)[0] != 500:
         return str(error)
     return "Something went wrong on our side. Send the request id to whoever runs this service."
@@ -160,7 +173,7 @@ def build_api(desk: Desk, tools: Mapping[str, Tool[Any]]) -> APIRouter:
                 log.error("stream failed", exc_info=error)
             yield sse("error", error_body(kind, message_of(error), request.scope["request_id"]))
 
-    @router.post("/v1/ask", response_model=Answer)
+    @router.post("/v1/ask", response_model=Answer, responses={200: EVENT_STREAM})
     async def ask(body: AskBody, request: Request) -> Any:
         """One question, one answer; with `stream` or `Accept: text/event-stream` as SSE."""
         wants_stream = "text/event-stream" in request.headers.get("accept", "")
@@ -170,7 +183,7 @@ def build_api(desk: Desk, tools: Mapping[str, Tool[Any]]) -> APIRouter:
             )
         thread = own_thread(request, body.thread)
         made = await desk.made(body.question, _as_json, thread=thread, language=body.language)
-        return Response(made, media_type="application/json")
+        return Response(made, media_type=_JSON)
 
     for path, name in SHORT_PATHS.items():
         if name in tools:
@@ -180,18 +193,33 @@ def build_api(desk: Desk, tools: Mapping[str, Tool[Any]]) -> APIRouter:
     return router
 
 
+_LARGEST, _SMALLEST = 1e18, 1e-12
+"""Bounds of numbers that tools are asked with; sums and products of them stay finite."""
+
+
+def _is_sane(value: object) -> bool:
+    is_number = isinstance(value, int | float) and value != 0
+    return not is_number or _SMALLEST <= abs(cast(float, value)) <= _LARGEST
+
+
 def _add_tool(router: APIRouter, path: str, tool: Tool[Any]) -> None:
+    reply: Any = create_model(
+        f"{tool.report.__name__}Reply", __base__=tool.report, ok=(Literal[True], True)
+    )
+
     async def call(body: Any, request: Request) -> Any:
         values = body.model_dump(exclude_none=True)
+        if not all(map(_is_sane, values.values())):
+            raise OverflowError
         result = await anyio.to_thread.run_sync(tool.call, values)
-        if result.ok:
-            return JSONResponse(result.to_json())
+        if result.report is not None:
+            return Response(reply(**dict(result.report)).model_dump_json(), media_type=_JSON)
         body_ = error_body("invalid_request_error", result.hint or "", request.scope["request_id"])
         body_["error"]["details"] = result.fields
         return JSONResponse(body_, 400)
 
     call.__annotations__ = {"body": tool.arguments, "request": Request, "return": Any}
     router.add_api_route(
-        path, call, methods=["POST"], response_model=tool.report, description=tool.described(),
+        path, call, methods=["POST"], response_model=reply, description=tool.described(),
         name=path.rsplit("/", 1)[-1], operation_id=path.strip("/").replace("/", "_"),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent import Answer, Answered, TextDelta, Withdrawn
 from ui.desk import Desk
-from ui.http.api import ERRORS, SSE_HEADERS, error_response, message_of, status_of
+from ui.http.api import ERRORS, EVENT_STREAM, SSE_HEADERS, error_response, message_of, status_of
 from ui.http.protection import error_body
 
 log = logging.getLogger("xuanka.openai")
@@ -88,7 +88,7 @@ def build_openai_api(desk: Desk) -> APIRouter:
         row = {"id": MODEL, "object": "model", "created": started, "owned_by": "xuanka"}
         return {"object": "list", "data": [row]}
 
-    @router.post("/v1/chat/completions")
+    @router.post("/v1/chat/completions", responses={200: EVENT_STREAM})
     async def complete(body: ChatBody, request: Request) -> Any:
         """The answer to the last user message; earlier ones are the conversation."""
         if body.model != MODEL:

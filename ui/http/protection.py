@@ -41,6 +41,8 @@ HEADERS = (
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
+BOTS = ("/slack/", "/feishu/", "/dingtalk/")
+"""Paths of platforms: what they send is taken as it is, and mended where it is read."""
 GUARDED = ("/v1", "/mcp", "/metrics")
 
 
@@ -143,6 +145,10 @@ class BodyLimit:
         if body is None:
             await self._too_large(scope, send)
             return
+        if b"\\u" in body and not scope["path"].startswith(BOTS) and has_half_characters(body):
+            message = "The text holds half a character (a lone surrogate). Send whole Unicode text."
+            await refuse(scope, send, 400, "invalid_request_error", message)
+            return
         await self.app(scope, _replay(body, receive), send)
 
     async def _read(self, receive: Receive) -> bytes | None:
@@ -163,6 +169,21 @@ class BodyLimit:
         message = f"The request is too large; at most {self.max_bytes} bytes are read."
         await refuse(scope, send, 413, "invalid_request_error", message,
                      extra=[(b"connection", b"close")])  # fmt: skip
+
+
+def has_half_characters(body: bytes) -> bool:
+    r"""True for JSON whose escapes make text that cannot be written as UTF-8.
+
+    >>> has_half_characters(rb'"\ud83d"'), has_half_characters(rb'"\ud83d\ude00"')
+    (True, False)
+    """
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -287,3 +287,34 @@ def test_cheaper_is_not_offered_after_the_cheapest_and_qlora_not_after_qlora() -
     labels = [b.label for b in buttons("q", an_answer(request={"method": "qlora"}))]
     assert labels == ["Cheaper", "中文"]
     assert [b.label for b in buttons("q" * 5000, an_answer(memory=None))] == []
+
+
+@pytest.mark.parametrize("body", [b'"text"', b"2147483648", b"false", b"[1]"])
+def test_json_that_is_no_object_is_refused(post: Any, body: bytes) -> None:
+    assert post(slack_post(body)).status_code == 400
+
+
+@pytest.mark.parametrize("actions", [[{"value": "{}"}], {"a": 1}, [], None])
+def test_a_press_without_its_fields_is_refused_and_takes_nothing(
+    post: Any, platforms: Platforms, actions: Any
+) -> None:
+    reply = post(slack_press({"trigger_id": "t", "actions": actions}))
+    assert reply.status_code < 500
+    assert platforms.messages == []
+
+
+def test_another_workspace_or_app_is_refused_where_ours_is_named(
+    service: Any, advisor: FakeAdvisor
+) -> None:
+    with service(slack_team_ids="T1,T2", slack_app_id="A9") as client:
+
+        def status(**changes: str) -> int:
+            event = {**json.loads(slack_event("Ev77")), "team_id": "T1", "api_app_id": "A9"}
+            request = slack_post(json.dumps(event | changes).encode())
+            reply = client.post(request.path, content=request.body, headers=request.headers)
+            return int(reply.status_code)
+
+        assert status(team_id="T3") == 403
+        assert status(api_app_id="A1") == 403
+        assert advisor.asked == []
+        assert status() == 200
