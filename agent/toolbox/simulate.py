@@ -35,7 +35,7 @@ def build(settings: Settings) -> Tool[MemoryArguments]:
 
 
 def simulate_memory(arguments: MemoryArguments) -> SimulationReport:
-    """Simulates one step on one card, with what was not said as the estimate assumes it.
+    """Simulates one step of one rank, with what was not said as the estimate assumes it.
 
     Raises:
         MissingExtraError: When torch and its companions are not installed.
@@ -47,7 +47,7 @@ def simulate_memory(arguments: MemoryArguments) -> SimulationReport:
     if not simulate.is_available():
         raise MissingExtraError("simulating a step", extra="simulate")
     model = resolve_model(arguments.model, arguments.params_b)
-    workload = workload_of(arguments.model_copy(update={"gpu_count": 1}), model, None)
+    workload = workload_of(arguments, model, None)
     estimate = memory.estimate(workload)
     peak = simulate.simulate_workload(workload)
     return SimulationReport(

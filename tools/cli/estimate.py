@@ -81,7 +81,7 @@ def _custom(args: argparse.Namespace) -> int:
 
 def simulation_text(found: Simulation) -> str:
     """A simulated step for a terminal."""
-    parts = ", ".join(f"{name} {format_gib(size)}" for name, size in found.parts.items())
+    parts = ", ".join(f"{name} {format_bytes(size)}" for name, size in found.parts.items() if size)
     ran = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     return (
         f"  simulated step: {format_gib(found.peak_bytes)} allocated at the peak"
