@@ -111,23 +111,7 @@ def _measured(draft: Draft) -> Steps:
 def machine(draft: Draft) -> Steps:
     """What a card costs, and whether a budget pays for it."""
     slots = draft.request.slots
-    if slots.instance is not None:
-        call = Call("find_instances", {"name": slots.instance, "provider": slots.provider,
-                                       "region": default_region(draft), "limit": 50})  # fmt: skip
-    else:
-        call = Call(
-            "find_instances",
-            {
-                "gpu": slots.gpu if slots.gpu != "none" else None,
-                "any_variant": True,
-                "min_gpu_memory_gb": None if slots.gpu else 14.0,
-                "min_gpu_count": slots.gpu_count or 1,
-                "max_gpu_count": slots.gpu_count or 1,
-                "provider": default_provider(draft),
-                "region": default_region(draft),
-                "limit": 50,
-            },
-        )
+    call = _types_asked(draft)
     results = yield (call,)
     draft.use(*results)
     report = results[0].report
@@ -163,6 +147,27 @@ def machine(draft: Draft) -> Steps:
     draft.say("cost.ways")
     draft.say("cost.excludes", importance=DETAIL)
     return draft.finish(verdict)
+
+
+def _types_asked(draft: Draft) -> Call:
+    """The types of the name that was said, or with the card."""
+    slots = draft.request.slots
+    if slots.instance is not None:
+        return Call("find_instances", {"name": slots.instance, "provider": slots.provider,
+                                       "region": default_region(draft), "limit": 50})  # fmt: skip
+    return Call(
+        "find_instances",
+        {
+            "gpu": slots.gpu if slots.gpu != "none" else None,
+            "any_variant": True,
+            "min_gpu_memory_gb": None if slots.gpu else 14.0,
+            "min_gpu_count": slots.gpu_count or 1,
+            "max_gpu_count": slots.gpu_count or 1,
+            "provider": default_provider(draft),
+            "region": default_region(draft),
+            "limit": 50,
+        },
+    )
 
 
 def _with_total(draft: Draft, row: InstanceOut) -> str:

@@ -50,84 +50,86 @@ class Script:
         return self.steps[min(len(self.requests), len(self.steps)) - 1]
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """Answers each request with the script's next step."""
+
+    protocol_version = "HTTP/1.1"
+    script: Script
+
+    def log_message(self, *arguments: Any) -> None:
+        """Nothing is logged."""
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        body = json.loads(self.rfile.read(length))
+        step = self.script.next(body)
+        time.sleep(step.delay_s)
+        try:
+            if step.body is not None or step.status != 200:
+                self._plain(step)
+            elif body.get("stream"):
+                self._stream(step, body)
+            else:
+                self._whole(step)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    def _plain(self, step: Step) -> None:
+        envelope = {"error": {"message": step.error, "type": "error", "code": None}}
+        content = step.body if step.body is not None else json.dumps(envelope).encode()
+        self.send_response(step.status)
+        self.send_header("Content-Type", step.content_type)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _whole(self, step: Step) -> None:
+        message: dict[str, Any] = {"role": "assistant", "content": step.text}
+        if step.tool_calls:
+            message["tool_calls"] = calls(step)
+        choice = {"index": 0, "message": message, "finish_reason": reason(step)}
+        content = json.dumps(
+            {
+                "id": "chatcmpl-1",
+                "object": "chat.completion",
+                "created": 0,
+                "model": "scripted",
+                "choices": [choice] if step.choices else [],
+                "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+            }
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content) if step.cut_after is None else 10**6))
+        self.end_headers()
+        self.wfile.write(content if step.cut_after is None else content[:40])
+        if step.cut_after is not None:
+            self.close_connection = True
+
+    def _stream(self, step: Step, body: dict[str, Any]) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for number, piece in enumerate(pieces(step, body)):
+            if step.cut_after is not None and number >= step.cut_after:
+                self.wfile.flush()
+                self.close_connection = True
+                self.connection.close()
+                return
+            data = f"data: {piece}\n\n".encode()
+            self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            self.wfile.flush()
+            time.sleep(step.trickle_s)
+        self.wfile.write(b"0\r\n\r\n")
+
+
 @contextmanager
-def scripted_endpoint(*steps: Step) -> Iterator[tuple[str, Script]]:  # noqa: C901 - a handler class
+def scripted_endpoint(*steps: Step) -> Iterator[tuple[str, Script]]:
     """A running server: its base URL, and the script with what it was asked."""
     script = Script(steps)
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *arguments: Any) -> None:
-            """Nothing is logged."""
-
-        def do_POST(self) -> None:
-            length = int(self.headers["Content-Length"])
-            body = json.loads(self.rfile.read(length))
-            step = script.next(body)
-            time.sleep(step.delay_s)
-            try:
-                if step.body is not None or step.status != 200:
-                    self._plain(step)
-                elif body.get("stream"):
-                    self._stream(step, body)
-                else:
-                    self._whole(step)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True
-
-        def _plain(self, step: Step) -> None:
-            envelope = {"error": {"message": step.error, "type": "error", "code": None}}
-            content = step.body if step.body is not None else json.dumps(envelope).encode()
-            self.send_response(step.status)
-            self.send_header("Content-Type", step.content_type)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def _whole(self, step: Step) -> None:
-            message: dict[str, Any] = {"role": "assistant", "content": step.text}
-            if step.tool_calls:
-                message["tool_calls"] = calls(step)
-            choice = {"index": 0, "message": message, "finish_reason": reason(step)}
-            content = json.dumps(
-                {
-                    "id": "chatcmpl-1",
-                    "object": "chat.completion",
-                    "created": 0,
-                    "model": "scripted",
-                    "choices": [choice] if step.choices else [],
-                    "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
-                }
-            ).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header(
-                "Content-Length", str(len(content) if step.cut_after is None else 10**6)
-            )
-            self.end_headers()
-            self.wfile.write(content if step.cut_after is None else content[:40])
-            if step.cut_after is not None:
-                self.close_connection = True
-
-        def _stream(self, step: Step, body: dict[str, Any]) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            for number, piece in enumerate(pieces(step, body)):
-                if step.cut_after is not None and number >= step.cut_after:
-                    self.wfile.flush()
-                    self.close_connection = True
-                    self.connection.close()
-                    return
-                data = f"data: {piece}\n\n".encode()
-                self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-                self.wfile.flush()
-                time.sleep(step.trickle_s)
-            self.wfile.write(b"0\r\n\r\n")
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    handler = type("Handler", (_Handler,), {"script": script})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
