@@ -86,6 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AdvisorError as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Stopped. The same run at the same commit goes on from here.", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -84,13 +84,18 @@ def _in_json(loaded: Any) -> Iterable[str]:
             yield str(turn.get("question") or "") if isinstance(turn, dict) else str(turn)
 
 
-def row_from(turns: list[str], ask: Ask) -> dict[str, Any]:
+def row_from(turns: list[str], ask: Ask, *, tries: int = 1) -> dict[str, Any]:
     """A row with what the person says is true of it.
 
+    Args:
+        turns: The questions.
+        ask: Puts a question to the person.
+        tries: How often an answer that is not possible is asked for again.
+
     Raises:
-        UserInputError: If an answer is not possible or the source is missing.
+        UserInputError: If an answer stays impossible or the source is missing.
     """
-    truths = [_truth(turn, ask) for turn in turns]
+    truths = [_truth(turn, ask, tries) for turn in turns]
     source = strip_personal(ask("source of the truth (page, table, measurement, derivation): "))
     why = strip_personal(ask("why this row (what went wrong): "))
     if not source.strip() or not why.strip():
@@ -109,29 +114,49 @@ def row_from(turns: list[str], ask: Ask) -> dict[str, Any]:
     }
 
 
-def _truth(turn: str, ask: Ask) -> dict[str, Any]:
-    typed = ask(f"{turn}\nright verdicts ({', '.join(VERDICTS)}; best first): ")
+def _truth(turn: str, ask: Ask, tries: int) -> dict[str, Any]:
+    prompt = f"{turn}\nright verdicts ({', '.join(VERDICTS)}; best first): "
+    verdicts = _answered(ask, prompt, _verdicts, tries)
+    facts = ask("must be said (facts apart by ;, alternatives by |, empty for none): ")
+    claims = ask("must not be claimed (apart by ;, empty for none): ")
+    prompt = "memory in GB, low-high, and scope (per_gpu, total, host_ram; empty for none): "
+    low_high, scope = _answered(ask, prompt, _memory, tries)
+    return {
+        "verdict_accept": verdicts,
+        "must_mention": [_parts(fact, "|") for fact in _parts(facts, ";")],
+        "must_not_claim": _parts(claims, ";"),
+        "memory_range_gb": low_high,
+        "memory_scope": scope,
+    }
+
+
+def _answered(ask: Ask, prompt: str, read: Callable[[str], Any], tries: int) -> Any:
+    """What `read` makes of an answer; an impossible one is asked for again, with the reason."""
+    for left in range(tries - 1, -1, -1):
+        try:
+            return read(ask(prompt))
+        except UserInputError as error:
+            if not left:
+                raise
+            prompt = f"{error} Again: "
+    raise ValueError(f"{tries} tries")
+
+
+def _verdicts(typed: str) -> list[str]:
     verdicts = re.split(r"[,\s]+", typed.strip())
     wrong = [v for v in verdicts if v not in VERDICTS]
     if wrong:
         raise UserInputError(f"Unknown verdict {wrong[0]!r}. Known: {', '.join(VERDICTS)}.")
-    facts = ask("must be said (facts apart by ;, alternatives by |, empty for none): ")
-    claims = ask("must not be claimed (apart by ;, empty for none): ")
-    memory = ask("memory in GB, low-high, and scope (per_gpu, total, host_ram; empty for none): ")
-    found = {
-        "verdict_accept": verdicts,
-        "must_mention": [_parts(fact, "|") for fact in _parts(facts, ";")],
-        "must_not_claim": _parts(claims, ";"),
-        "memory_range_gb": None,
-        "memory_scope": None,
-    }
-    if memory.strip():
-        sized = re.fullmatch(r"\s*([\d.]+)\s*-\s*([\d.]+)\s+(per_gpu|total|host_ram)\s*", memory)
-        if sized is None:
-            raise UserInputError(f"{memory!r} is no range. Write it as: 14-22 per_gpu")
-        found["memory_range_gb"] = [float(sized[1]), float(sized[2])]
-        found["memory_scope"] = sized[3]
-    return found
+    return verdicts
+
+
+def _memory(typed: str) -> tuple[list[float] | None, str | None]:
+    if not typed.strip():
+        return None, None
+    sized = re.fullmatch(r"\s*([\d.]+)\s*-\s*([\d.]+)\s+(per_gpu|total|host_ram)\s*", typed)
+    if sized is None:
+        raise UserInputError(f"{typed!r} is no range. Write it as: 14-22 per_gpu")
+    return [float(sized[1]), float(sized[2])], sized[3]
 
 
 def _parts(text: str, mark: str) -> list[str]:

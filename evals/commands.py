@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -164,12 +165,20 @@ def _judge_run(suite: Suite, finished: SuiteRun, args: argparse.Namespace) -> in
             _console.print(f"judge differs: {result.id} {by_rules} by the rules; {why}",
                            markup=False, highlight=False)  # fmt: skip
     path = args.baseline or baseline_path(suite.name)
+    if left := sum(r.not_run for r in finished.results):
+        _console.print(
+            f"budget spent: {left} of {len(finished.results)} cases of {suite.name} not run; "
+            "figures are of the others, and the same command goes on from here",
+            highlight=False,
+        )
     if args.write_baseline:
+        if left:
+            raise UserInputError(f"No baseline is made of a part of {suite.name}.")
         write_baseline(path, finished)
         _console.print(f"baseline written: {path.name}")
         return 0
     if args.cases is not None and args.baseline is None:
-        return 0
+        return int(left > 0)
     baseline = read_baseline(path)
     if baseline is None:
         if args.baseline is not None:
@@ -178,7 +187,7 @@ def _judge_run(suite: Suite, finished: SuiteRun, args: argparse.Namespace) -> in
     worse = [*regressions(baseline, finished), *worse_metrics(suite, baseline, finished)]
     for case in worse:
         _console.print(f"[red]regressed[/red] {suite.name} {case}", highlight=False)
-    return 1 if worse else 0
+    return 1 if worse or left else 0
 
 
 def _print_summary(suite: Suite, finished: SuiteRun) -> None:
@@ -194,7 +203,7 @@ def _print_summary(suite: Suite, finished: SuiteRun) -> None:
 
 
 def _print_failures(results: Sequence[CaseResult], most: int = 60) -> None:
-    failed = [r for r in results if not r.passed]
+    failed = [r for r in results if not r.passed and not r.not_run]
     for result in failed[:most]:
         _console.print(
             f"- {result.id}: {'; '.join(failures(result))}", markup=False, highlight=False
@@ -274,12 +283,19 @@ def mutants(args: argparse.Namespace) -> int:
     return 1 if survived else 0
 
 
+def _typed(prompt: str) -> str:
+    try:
+        return input(prompt)
+    except EOFError:
+        raise UserInputError("Nothing more was typed, so nothing was added.") from None
+
+
 def add(args: argparse.Namespace) -> int:
     """Makes a row of a conversation or a report and adds it to a file of cases."""
     from evals.adding import append, row_from, turns_from
 
     path = args.to or shipped("questions").with_name("added.jsonl")
-    row = row_from(turns_from(args.source), input)
+    row = row_from(turns_from(args.source), _typed, tries=3)
     append(path, row)
     _console.print(f"{row['id']} added to {path}", highlight=False)
     return 0
@@ -301,23 +317,30 @@ def readme(args: argparse.Namespace) -> int:
 def _junit(suites: Sequence[SuiteRun]) -> str:
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
     for suite in suites:
-        failed = sum(not r.passed for r in suite.results)
+        skipped = sum(r.not_run for r in suite.results)
+        failed = sum(not r.passed for r in suite.results) - skipped
         lines.append(
-            f'<testsuite name="{suite.suite}" tests="{len(suite.results)}" failures="{failed}">'
+            f'<testsuite name="{suite.suite}" tests="{len(suite.results)}" failures="{failed}" '
+            f'skipped="{skipped}">'
         )
-        lines += [_junit_case(suite.suite, r) for r in suite.results]
+        turn = Counter[str]()
+        for result in suite.results:
+            turn[result.id] += 1
+            lines.append(_junit_case(suite.suite, result, turn[result.id]))
         lines.append("</testsuite>")
     return "\n".join([*lines, "</testsuites>", ""])
 
 
-def _junit_case(suite: str, result: CaseResult) -> str:
+def _junit_case(suite: str, result: CaseResult, turn: int) -> str:
     attributes: dict[str, Any] = {
         "classname": f"evals.{suite}",
-        "name": result.id,
+        "name": result.id if turn == 1 else f"{result.id}#{turn}",
         "time": f"{result.elapsed_ms / 1000:.3f}",
     }
     head = " ".join(f"{k}={quoteattr(str(v))}" for k, v in attributes.items())
     if result.passed:
         return f"<testcase {head}/>"
     why = "; ".join(failures(result))
+    if result.not_run:
+        return f"<testcase {head}><skipped message={quoteattr(why)}/></testcase>"
     return f"<testcase {head}><failure message={quoteattr(why)}>{escape(why)}</failure></testcase>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,14 +38,22 @@ def compare(before: Run, after: Run) -> list[Change]:
 
 
 def _changes(old: SuiteRun, new: SuiteRun) -> Iterator[Change]:
-    before = {r.id: r for r in old.results}
-    after = {r.id: r for r in new.results}
+    before, after = _one_each(old.results), _one_each(new.results)
     for case in before.keys() | after.keys():
         a, b = before.get(case), after.get(case)
         kind = _kind(a, b)
         if kind is not None:
             reasons = failures(b) if b is not None and not b.passed else failures(a) if a else ()
             yield Change(new.suite, case, kind, a, b, reasons)
+
+
+def _one_each(results: Sequence[CaseResult]) -> dict[str, CaseResult]:
+    """One result for each case that was run: of a repeated one a failure, if it has any."""
+    found: dict[str, CaseResult] = {}
+    for result in results:
+        if not result.not_run and (result.id not in found or found[result.id].passed):
+            found[result.id] = result
+    return found
 
 
 def _kind(a: CaseResult | None, b: CaseResult | None) -> str | None:

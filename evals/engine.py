@@ -17,6 +17,7 @@ from evals.judge import JudgeSettings, opinions
 from evals.sample import CaseResult, Row, Score
 from evals.suites import Subject, Suite
 
+_NOT_STARTED = "budget spent before this case"
 _AFTER_THE_RULES = 900
 """Number of a judge's first score; a conversation of the rules has some 200."""
 
@@ -102,9 +103,9 @@ def run_suite(
         if key in journal.done:
             return journal.done[key]["output"]
         if deadline is not None and time.monotonic() > deadline:
-            raise _OutOfBudget("time budget spent before this case")
+            raise _OutOfBudget(f"time {_NOT_STARTED}")
         if budget is not None and budget.cost is not None and sum(spent) >= budget.cost:
-            raise _OutOfBudget("cost budget spent before this case")
+            raise _OutOfBudget(f"cost {_NOT_STARTED}")
         started = time.perf_counter()
         output = _plain_json(suite.run(subject, inputs["row"]))
         spent.append(cost_of(output))
@@ -151,6 +152,7 @@ def run_suite(
             elapsed_ms=0.0,
             tags=suite.tags(failure.inputs["row"]),
             error=failure.error_message,
+            not_run=_NOT_STARTED in failure.error_message,
         )
     return [found[key] for _, key in keyed]
 

@@ -51,17 +51,20 @@ def _head(run: Run) -> str:
 
 
 def _suite(run: SuiteRun, history: Sequence[Run]) -> str:
-    failed = [r for r in run.results if not r.passed]
-    passed = [r for r in run.results if r.passed]
+    done = [r for r in run.results if not r.not_run]
+    failed = [r for r in done if not r.passed]
+    passed = [r for r in done if r.passed]
+    left = len(run.results) - len(done)
     title = SUITES[run.suite].title if run.suite in SUITES else run.suite
     goals = "".join(f"<li class=no>{escape(goal)}</li>" for goal in run.unmet)
     return "\n".join(
         [
             f"<h2>{escape(run.suite)}: {escape(title)}</h2>",
-            f"<p>{len(passed)} of {len(run.results)} pass</p>",
+            f"<p>{len(passed)} of {len(done)} pass</p>",
+            f"<p class=no>{left} not run: the budget was spent</p>" if left else "",
             f"<ul>{goals}</ul>" if goals else "<p class=yes>every goal reached</p>",
             _summary(run, history),
-            *_groups(run.results),
+            *_groups(done),
             f"<h3>Failures ({len(failed)})</h3>",
             *(_case(r) for r in failed),
             f"<h3>Passes ({len(passed)})</h3>",

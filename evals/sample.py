@@ -44,6 +44,8 @@ class CaseResult:
     """What the summary groups by: intent, language, kind."""
     error: str | None = None
     """Set when the case could not be run at all."""
+    not_run: bool = False
+    """True where the run's budget was spent before this case: neither right nor wrong."""
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -77,8 +77,11 @@ def _revision() -> str:
 
 
 def suite_run(suite: Suite, rows: Sequence[Row], results: Sequence[CaseResult]) -> SuiteRun:
-    """Sums up a suite and compares it with its goals."""
-    summary = {**suite.summarize(rows, results), **summary_of(results)}
+    """Sums up a suite and compares it with its goals; of a run cut short, what was run."""
+    done = [r for r in results if not r.not_run]
+    named = {r.id for r in done}
+    asked = rows if len(done) == len(results) else [row for row in rows if row["id"] in named]
+    summary = {**suite.summarize(asked, done), **summary_of(done)} if done else {}
     return SuiteRun(
         suite=suite.name,
         data_hash=content_hash(rows),
@@ -200,16 +203,16 @@ def read_baseline(path: Path) -> dict[str, Any] | None:
 
 def regressions(baseline: Mapping[str, Any], run: SuiteRun) -> list[str]:
     """Cases that passed in the baseline and fail now."""
-    failed = {r.id for r in run.results if not r.passed}
+    failed = {r.id for r in run.results if not r.passed and not r.not_run}
     return sorted(failed & set(baseline["passed"]))
 
 
 def worse_metrics(suite: Suite, baseline: Mapping[str, Any], run: SuiteRun) -> list[str]:
     """Held metrics that got worse than the baseline by more than the suite allows, in words.
 
-    Only a run over the baseline's own rows is compared: a subset has another mean.
+    Only a whole run over the baseline's own rows is compared: a subset has another mean.
     """
-    if baseline.get("data_hash") != run.data_hash:
+    if baseline.get("data_hash") != run.data_hash or any(r.not_run for r in run.results):
         return []
     found = []
     for metric, allowed in suite.held.items():

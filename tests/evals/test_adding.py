@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from evals.__main__ import main
 from evals.adding import append, row_from, strip_personal, turns_from
 from evals.sample import read_rows
 from tools.errors import UserInputError
@@ -91,6 +93,32 @@ def test_exported_conversation_keeps_its_turns(tmp_path: Path) -> None:
 def test_row_without_truth_or_source_is_refused(answers: tuple[str, ...], message: str) -> None:
     with pytest.raises(UserInputError, match=message):
         row_from(["7B?"], typed(*answers, "", "", ""))
+
+
+def test_a_slip_is_asked_again_with_its_reason() -> None:
+    prompts: list[str] = []
+    queue = ["fit", "fits", "", "", "24", "14-22 per_gpu", "table", "why"]
+
+    def ask(prompt: str) -> str:
+        prompts.append(prompt)
+        return queue.pop(0)
+
+    row = row_from(["7B?"], ask, tries=3)
+    assert row["truth"]["verdict_accept"] == ["fits"]
+    assert row["truth"]["memory_range_gb"] == [14.0, 22.0]
+    assert prompts[1].startswith("Unknown verdict 'fit'")
+    assert "14-22 per_gpu" in prompts[5]
+
+
+def test_input_that_ends_adds_nothing_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.txt"
+    report.write_text("7B on a T4?", encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["add", str(report), "--to", str(tmp_path / "cases.jsonl")]) == 2
+    assert "nothing was added" in capsys.readouterr().err
+    assert not (tmp_path / "cases.jsonl").exists()
 
 
 def test_empty_report_is_refused(tmp_path: Path) -> None:

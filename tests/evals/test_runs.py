@@ -7,10 +7,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
-from evals.__main__ import build_parser
+from evals.__main__ import build_parser, main
 from evals.compare import compare
 from evals.engine import Budget, Journal, run_suite
 from evals.report import render
@@ -26,6 +27,7 @@ from evals.store import (
     remember,
     suite_run,
     unmet_goals,
+    worse_metrics,
     write_run,
 )
 from evals.suites import SUITES, Subject, get_suite
@@ -101,6 +103,47 @@ def test_spent_budget_fails_the_cases_that_were_not_started() -> None:
     results = run_suite(RETRIEVAL, [query("a")], FakeSubject({}), budget=Budget(seconds=1e-9))
     assert results[0].error is not None
     assert "budget" in results[0].error
+
+
+def test_a_case_that_was_not_started_is_neither_right_nor_wrong() -> None:
+    rows = [query("a"), query("b")]
+    ran = run_suite(RETRIEVAL, rows[:1], FakeSubject({"a": ["1.1"]}))
+    left = run_suite(RETRIEVAL, rows[1:], FakeSubject({}), budget=Budget(seconds=1e-9))
+    assert left[0].not_run
+    part = suite_run(RETRIEVAL, rows, [*ran, *left])
+    assert part.summary["cases"] == 1
+    assert part.summary["en_hit1"] == 1
+    baseline = {"passed": ["a", "b"], "data_hash": part.data_hash, "summary": {"en_mrr": 1.0}}
+    assert regressions(baseline, part) == []
+    assert worse_metrics(RETRIEVAL, {**baseline, "summary": {"en_mrr": 2.0}}, part) == []
+    whole = a_run(a_result("a", True), a_result("b", True))
+    assert compare(whole, replace(whole, suites=(part,)))[0].kind == "gone"
+    assert "1 not run" in render(replace(whole, suites=(part,)), [])
+
+
+def test_a_run_cut_short_is_no_pass_and_makes_no_baseline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    junit = tmp_path / "j.xml"
+    asked = ["run", "catalog", "--seconds", "0.000001", "--quiet"]
+    assert main([*asked, "--junit", str(junit)]) == 1
+    printed = capsys.readouterr().out
+    assert "not run" in printed
+    assert "regressed" not in printed
+    suite = next(iter(ElementTree.parse(junit).getroot()))
+    assert suite.get("skipped") == suite.get("tests") != "0"
+    assert main([*asked, "--write-baseline", "--baseline", str(tmp_path / "b.json")]) == 2
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_repeats_have_names_of_their_own_and_one_failure_counts(tmp_path: Path) -> None:
+    junit = tmp_path / "j.xml"
+    cases = ["run", "catalog", "--filter", "gpu-a10", "--repeat", "2", "--quiet"]
+    main([*cases, "--junit", str(junit)])
+    names = [c.get("name") for c in ElementTree.parse(junit).getroot().iter("testcase")]
+    assert len(set(names)) == len(names) >= 2
+    twice = a_run(a_result("a", False), a_result("a", True))
+    assert compare(a_run(a_result("a", True)), twice)[0].kind == "worse"
 
 
 def test_repeat_runs_each_case_so_often() -> None:
