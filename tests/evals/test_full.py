@@ -56,6 +56,15 @@ def test_a_part_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     assert beat.stat().st_size == size
 
 
+def test_the_parts_share_one_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sleeper = part("import time; time.sleep(60)")
+    parts = (sleeper, part("", name="b"))
+    assert main(["--seconds", "1.5"], known=parts, report=tmp_path / "r.json") == 1
+    rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert [r["status"] for r in rows] == ["timed out", "timed out"]
+    assert "not started" in rows[1]["why"]
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     lacking = part("")._replace(
         ready=(sys.executable, "-c", "raise SystemExit(1)"), needs="chromium"
