@@ -21,7 +21,7 @@ from tools.catalog.names import (
     squash,
 )
 from tools.catalog.offer import Category, InstanceOffer
-from tools.catalog.providers import covered_providers, provider_id
+from tools.catalog.providers import covered_providers, provider_id, scan_providers
 from tools.errors import AmbiguousInstanceError, UnknownInstanceError
 from tools.provenance import Source
 
@@ -79,7 +79,8 @@ class InstanceLookup:
     """The families of that name, one a cloud; for a type, the family it belongs to; for an
     unknown name, the family that its beginning names."""
     elsewhere: tuple[str, ...] = ()
-    """Other providers that use the same name for something of their own."""
+    """Other providers that use the same name; of a name that the provider asked for lacks, those
+    that have it."""
     nearest: tuple[InstanceOffer, ...] = ()
     """Closest real types to a name that does not exist."""
 
@@ -94,7 +95,7 @@ def find_instance(text: str, provider: str | None = None) -> InstanceLookup:
 
     Args:
         text: The name in any spelling: with or without ecs., ml. or Standard_, any case and
-            separators.
+            separators. A provider beside it (`阿里云 g6`) counts as given.
         provider: Any spelling of a provider; keeps only its types. Without it a prefix decides,
             else every cloud that has the name is answered for.
 
@@ -106,7 +107,14 @@ def find_instance(text: str, provider: str | None = None) -> InstanceLookup:
         BadQuantityError: If the provider is not one that is recognised.
     """
     wanted = provider_id(provider) if provider is not None else prefix_provider(text)
-    return _find(text.strip(), wanted)
+    found = _find(text.strip(), wanted)
+    if found.kind != "unknown" or wanted is not None:
+        return found
+    named = scan_providers(text)
+    if len(named) != 1:
+        return found
+    bare = (text[: named[0].start] + text[named[0].end :]).strip(" 的-_,，")
+    return _find(bare, named[0].provider) if bare else found
 
 
 def get_instance(text: str, provider: str | None = None) -> InstanceOffer:
@@ -249,9 +257,20 @@ def _unknown(text: str, provider: str | None) -> InstanceLookup:
     if not pool:
         pool = _close_families(stem, provider)
     ranked = _ranked(pool, text, size)
+    exact = [*index().types.get(squash(text), ()), *_offers_of(squash(text))]
     return InstanceLookup(
-        text, provider, "unknown", families=families, nearest=tuple(ranked[:_NEAREST])
+        text,
+        provider,
+        "unknown",
+        families=families,
+        elsewhere=_others(exact, provider),
+        nearest=tuple(ranked[:_NEAREST]),
     )
+
+
+def _offers_of(key: str) -> tuple[InstanceOffer, ...]:
+    """Types of every cloud's family of that name."""
+    return tuple(index().families.get(key, ()))
 
 
 def _is_border(stem: str, head: str) -> bool:
@@ -287,6 +306,8 @@ def _close_families(stem: str, provider: str | None) -> list[InstanceOffer]:
     best, found = _EDIT_LIMIT, dict[str, None]()
     for name in index().families:
         if len(name) < _SHORTEST_TYPO or all(_differ(form, name) for form in written):
+            continue
+        if provider and not _at(index().families[name], provider):
             continue
         distance = min(edit_distance(form, name, limit=best) for form in written)
         if distance < best:
