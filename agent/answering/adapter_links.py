@@ -79,6 +79,7 @@ def _tell(draft: Draft, plain: NetworkReport, fast: NetworkReport, gbps: float) 
     share = plain.communication_s / plain.compute_s
     told_share = max(round(share * 100 + 0.5), 1)
     draft.figure("adapter_gradients", gradient, "B", formula="trained params * 2")
+    draft.figure("bytes_of_a_gradient", 2, "B", sources=("rule:bf16",))
     draft.figure("model_weights", weights, "B", formula="params * 2")
     draft.figure("trained", plain.trained_params, "param", formula="of the method")
     draft.figure("share_of_step", told_share, "%", formula="communication / compute, rounded up")

@@ -81,6 +81,7 @@ def compose(request: Request, context: Context) -> Plan:
                   importance=HEAD if gbps is None else BODY)  # fmt: skip
     elif gbps is None or measured < _FINE * gbps / 8:
         draft.say("links.some_nics", tcp=f"{_TCP_GB_S:g}")
+    draft.figure("large_message", 1e9, "B", sources=("rule:nccl-tests",))
     draft.say("links.checks")
     return draft.finish("depends" if gbps is None else "not_applicable",
                         intent="network_distributed")  # fmt: skip

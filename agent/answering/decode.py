@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.answering.draft import BODY, DETAIL, Draft
-from agent.answering.numbers import gib
+from agent.answering.numbers import gib, whole
 from agent.toolbox.timing import TimeReport
 from tools.units import format_significant
 
@@ -25,7 +25,7 @@ def say_ceiling(draft: Draft, report: TimeReport, concurrency: int) -> None:
         "decode.why", read=gib(bound.read_bytes), read_gb=format_significant(
             bound.read_bytes / 1e9, 3), gpu=f"{report.gpu_count}×{gpu}" if report.gpu_count > 1
         else gpu, bandwidth=f"{bound.bandwidth_gb_s:,.0f}",
-        ceiling=format_significant(bound.tokens_per_s, 2), share=f"{share * 100:.0f}%",
+        ceiling=whole(bound.tokens_per_s), share=f"{share * 100:.0f}%",
         importance=BODY,
     )  # fmt: skip
     draft.say("decode.better", importance=DETAIL)

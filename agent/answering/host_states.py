@@ -8,7 +8,7 @@ from agent.answer import Verdict
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.found import Found
 from agent.toolbox.memory import MemoryReport
-from tools.units import bytes_from_gb, format_significant, gb_from_bytes
+from tools.units import GIB, format_significant, gb_from_bytes
 
 LOW, HIGH = 0.95, 1.4
 """Around the computed states: buffers, pinned copies, loading and the system."""
@@ -37,25 +37,26 @@ def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
     if ram is None:
         draft.say("host_states.open", importance=BODY)
         return found
-    usable = bytes_from_gb(ram * _USABLE)
+    total = round(ram * GIB)
+    usable = int(total * _USABLE)
     draft.figure("host_ram_given", ram, "GB", sources=("user:host_ram_gb",))
     draft.figure("host_usable", usable, "B", formula=f"host RAM * {_USABLE}")
-    outcome = host_outcome(low, report.host_ram_bytes, high, usable)
+    outcome = host_outcome(low, high, usable=usable, total=total)
     draft.say(f"host_states.{outcome}", ram=f"{ram:g}", usable=_gb(usable), importance=HEAD)
     if outcome != "enough" and found.verdict in ("fits", "tight"):
         draft.lead(f"host_states.lead_{outcome}", need=_gb(report.host_ram_bytes), ram=f"{ram:g}")
     return replace(found, verdict=_joined(found.verdict, outcome))
 
 
-def host_outcome(low: int, need: int, high: int, usable: int) -> str:
-    """enough, tight or short: which part of the interval the usable memory reaches.
+def host_outcome(low: int, high: int, *, usable: int, total: int) -> str:
+    """enough, tight or short: where the interval of a need lies in a machine's memory.
 
-    >>> [host_outcome(90, 100, 140, usable) for usable in (150, 110, 80)]
+    >>> [host_outcome(90, 140, usable=u, total=t) for u, t in ((150, 160), (90, 100), (72, 80))]
     ['enough', 'tight', 'short']
     """
     if high <= usable:
         return "enough"
-    return "tight" if need <= usable and low <= usable else "short"
+    return "tight" if low <= total else "short"
 
 
 def _joined(verdict: Verdict, outcome: str) -> Verdict:

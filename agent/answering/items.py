@@ -10,8 +10,10 @@ from typing import Any
 from agent.answer import Answer, AssumptionOut
 from agent.answering import times
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
-from agent.answering.numbers import count, duration, gib
+from agent.answering.found import Found
+from agent.answering.numbers import count, duration, gib, whole
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.run_words import memory_arguments, memory_range, outcome
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.items import ItemReport, kind_of
@@ -82,11 +84,37 @@ def compose(request: Request, context: Context) -> Plan:
     hours = _say_hours(draft, report)
     if slots.request_rate_per_s is not None and slots.task != "train":
         _say_need(draft, report, slots.request_rate_per_s)
+    held = Found("depends", None, None)
+    if slots.task != "train" and hours is None:
+        held = yield from _say_memory(draft, report)
     if hours is not None:
         yield from times.say_cost(draft, _timed(draft, hours), results[1])
-    draft.say("items.fed", importance=DETAIL)
+    if report.kind == "image":
+        draft.say("items.fed", importance=DETAIL)
     draft.assume(report.assumptions)
-    return draft.finish("depends", intent="time_estimate" if hours else None)
+    return draft.finish(held.verdict, memory=held.memory,
+                        intent="time_estimate" if hours else None)  # fmt: skip
+
+
+def _say_memory(
+    draft: Draft, report: ItemReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found]:
+    """The memory of the run; it fits where the rate asked for is reached as well."""
+    slots = draft.request.slots
+    results = yield (
+        Call("estimate_memory", memory_arguments(slots, task="infer", concurrency=None)),
+    )
+    draft.use(*results)
+    memory = results[0].report
+    if not isinstance(memory, MemoryReport) or memory.verdict is None:
+        return Found("depends", None, None)
+    draft.say("items.memory", need=gib(memory.process_bytes), usable=gib(memory.usable_bytes or 0),
+              outcome=outcome(draft, memory), importance=HEAD)  # fmt: skip
+    draft.figure("usable", memory.usable_bytes or 0, "B", sources=("data:gpus.csv",))
+    need = slots.request_rate_per_s
+    is_short = need is not None and need > report.per_s.low
+    verdict = "depends" if is_short and memory.verdict == "fits" else memory.verdict
+    return Found(verdict, memory_range(memory), memory)
 
 
 def _arguments(draft: Draft, **changes: Any) -> dict[str, Any]:
@@ -109,8 +137,7 @@ def _cards(draft: Draft) -> str:
 
 def _told(rate: Range) -> dict[str, str]:
     return {
-        "rate": format_significant(rate.value, 2), "low": format_significant(rate.low, 2),
-        "high": format_significant(rate.high, 2),
+        "rate": whole(rate.value), "low": whole(rate.low), "high": whole(rate.high),
     }  # fmt: skip
 
 
@@ -179,7 +206,7 @@ def _say_hours(draft: Draft, report: ItemReport) -> Range | None:
     key = "items.hours_speech" if report.kind == "speech" else key
     draft.say(key, hours=duration(hours.value, draft.language), epochs=f"{epochs:g}",
               low=duration(hours.low, draft.language), high=duration(hours.high, draft.language),
-              amount=told, rate=format_significant(rate.value, 2), importance=HEAD)  # fmt: skip
+              amount=told, rate=whole(rate.value), importance=HEAD)  # fmt: skip
     return hours
 
 
@@ -199,7 +226,7 @@ def _say_need(draft: Draft, report: ItemReport, need: float) -> None:
     draft.figure("rate_needed", need, "1/s", sources=("user:request_rate_per_s",))
     draft.figure("cards", cards, "1", formula="rate_needed / rate of a card, rounded up")
     draft.say("items.need", need=f"{need:g}", gpu=draft.request.slots.gpu, cards=cards,
-              rate=format_significant(each, 2), importance=HEAD)  # fmt: skip
+              rate=whole(each), importance=HEAD)  # fmt: skip
 
 
 # ---- live speech
@@ -207,8 +234,6 @@ def _say_need(draft: Draft, report: ItemReport, need: float) -> None:
 
 def _live(draft: Draft) -> Steps:
     """Streams that keep up: windows a second times the seconds between two passes."""
-    from agent.answering.run_words import memory_arguments
-
     slots = draft.request.slots
     streams = slots.concurrency or 1
     batch = slots.batch or min(streams, _MOST_BATCH)

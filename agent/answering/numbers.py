@@ -52,11 +52,32 @@ def money(amount: Decimal | float, currency: str, language: Language, *, per: st
     return f"{text} {word}{per}"
 
 
+def about_money(amount: Decimal | float, currency: str, language: Language) -> str:
+    """An estimated amount of money: three digits.
+
+    >>> about_money(816.75, "CNY", "zh"), about_money(1271.4, "USD", "en")
+    ('817 元', '1,270 USD')
+    """
+    return money(float(format_significant(float(amount), 3)), currency, language)
+
+
+def rate(value: float) -> str:
+    """An estimated rate: two digits, in groups of three.
+
+    >>> rate(14234.0), rate(31.24), rate(0.0123)
+    ('14,000', '31', '0.012')
+    """
+    text = format_significant(value, 2)
+    return f"{float(text):,.0f}" if value >= 1000 else text
+
+
 def count(value: float, language: Language) -> str:
     """A large count as people write it.
 
     >>> count(5_500_000, "en"), count(5_000_000, "zh"), count(2048, "zh"), count(7e9, "en")
     ('5.5 million', '500 万', '2048', '7 billion')
+    >>> count(50_000, "en")
+    '50,000'
     """
     if language == "zh":
         for size, word in ((1e8, "亿"), (1e4, "万")):
@@ -66,12 +87,22 @@ def count(value: float, language: Language) -> str:
         for size, word in ((1e9, "billion"), (1e6, "million")):
             if value >= size:
                 return f"{format_significant(value / size, 3)} {word}"
-    return format_significant(value, 6)
+    told = format_significant(value, 6)
+    return f"{float(told):,.0f}" if value >= 10_000 else told
 
 
 _YEAR = 8760
 """Hours of a year."""
 _YEARS_FROM = 2 * _YEAR
+
+
+def whole(value: float) -> str:
+    """A figure that stands alone: two digits, and all those before the point.
+
+    >>> whole(186.6), whole(33.4), whole(0.123)
+    ('187', '33', '0.12')
+    """
+    return f"{value:.0f}" if value >= 100 else format_significant(value, 2)
 
 
 def duration(hours: float, language: Language) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 from agent.answer import Answer
 from agent.answering.draft import DETAIL, HEAD, Draft
-from agent.answering.numbers import count, duration, money
+from agent.answering.numbers import count, duration, money, whole
 from agent.answering.plan import Call, Context, Plan
 from agent.request import Request
 from agent.toolbox import ToolResult
@@ -158,7 +158,7 @@ def _cards(draft: Draft, rate: float) -> Generator[tuple[Call, ...], tuple[ToolR
     for name, value in (("cards", cards), ("cards_low", few), ("cards_high", many)):
         draft.figure(name, value, "1", formula="rate_needed / images per s, rounded up")
     draft.assume(report.assumptions)
-    draft.say("remaining.rate_estimated", gpu=slots.gpu, each=format_significant(each.value, 2),
-              low=format_significant(each.low, 2), high=format_significant(each.high, 2),
+    draft.say("remaining.rate_estimated", gpu=slots.gpu, each=whole(each.value),
+              low=whole(each.low), high=whole(each.high),
               cards=cards, few=few, many=many, importance=HEAD)  # fmt: skip
     return True

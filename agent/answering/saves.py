@@ -16,7 +16,8 @@ from agent.toolbox.memory import MemoryReport
 from tools.units import format_significant
 
 _SAVES = re.compile(
-    r"(?<!gradient )(?<!activation )checkpoint(?!ing)s?|(?<![a-z])ckpts?(?![a-z])|检查点|存档|断点",
+    r"(?<!gradient )(?<!activation )checkpoint(?!ing)s?(?! (?:on|off))"
+    r"|(?<![a-z])ckpts?(?! ?(?:on|off|开|关))(?![a-z])|检查点|存档|断点",
     re.IGNORECASE,
 )
 _SIZE = re.compile(
@@ -28,6 +29,8 @@ _SIZE = re.compile(
 _GPU_MEMORY = re.compile(
     r"显存|vram|gpu memory|gradient[- ]checkpointing|梯度检查点", re.IGNORECASE
 )
+_NEAR = 30
+"""Characters between the word for a checkpoint and what is asked of it."""
 _SAVED_BYTES, _MASTER_BYTES = 2, 4
 _SPREAD_LOW, _SPREAD_HIGH = 12 / 14, 16 / 14
 """Trainers keep 12 to 16 bytes a parameter (fp32 weights with or without 16-bit copies)."""
@@ -43,8 +46,11 @@ def applies(request: Request, context: Context) -> bool:
         return False
     if slots.mtbf_hours is not None or _GPU_MEMORY.search(text):
         return False
-    asks = _SIZE.search(text) is not None or slots.copies is not None
-    return asks and _SAVES.search(text) is not None
+    return any(
+        slots.copies is not None or _SIZE.search(text[max(0, found.start() - _NEAR) :
+                                                      found.end() + _NEAR])
+        for found in _SAVES.finditer(text)
+    )  # fmt: skip
 
 
 def compose(request: Request, context: Context) -> Plan:

@@ -166,7 +166,8 @@ def _differs(card: GpuReport | None, report: MemoryReport, size_gb: float | None
     """True when the card comes in sizes of which some hold the run and some do not."""
     if card is None or size_gb is not None or not card.variants:
         return False
-    sizes = [v.usable_bytes for v in card.variants] + [report.usable_bytes or 0]
+    sold = [v for v in card.variants if "modified" not in v.name]
+    sizes = [v.usable_bytes for v in sold] + [report.usable_bytes or 0]
     return len({size >= report.process_bytes for size in sizes}) > 1
 
 

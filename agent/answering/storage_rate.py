@@ -115,6 +115,8 @@ def compose(request: Request, context: Context) -> Plan:
     _say_stores(draft, results, rate, size, need)
     shards = need / _SHARD_MB
     draft.figure("shards_per_s", shards, "1/s", formula="MB/s / MB of a shard")
+    for name, value in (("shard_low", 1e8), ("shard_high", 1e9)):
+        draft.figure(name, value, "B", sources=("rule:shards",))
     draft.say("storage_rate.do", shards=format_significant(shards, 2))
     return draft.finish("not_applicable", intent="io_bottleneck")
 
@@ -185,6 +187,8 @@ def _say_stores(
             draft.phrase(f"storage_rate.{key}", name=draft.phrase(f"storage_rate.name_{store}"),
                          mb=format_significant(mb, 3), files=told, share=f"{share * 100:.0f}%")
         )  # fmt: skip
+    for name, value in (("open_low", 1), ("open_high", 3)):
+        draft.figure(f"NFS {name}", value, "ms", sources=("data:storage.json",))
     title = draft.phrase("storage_rate.stores", need=format_significant(need, 3),
                          files=f"{rate:,.0f}")  # fmt: skip
     draft.bullets(lines, title=title, importance=BODY)

@@ -11,12 +11,12 @@ from agent.answering.decode import say_ceiling
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import quoted_hint
 from agent.answering.machines import provider_name, short_line
-from agent.answering.numbers import count, duration, money
+from agent.answering.numbers import about_money, count, duration, money, rate, whole
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.price_said import say_cost_at_price
 from agent.answering.renting import default_provider, default_region
-from agent.answering.run_words import joined
+from agent.answering.run_words import joined, value_name
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
@@ -128,7 +128,7 @@ def _tell(draft: Draft, report: TimeReport, each: int) -> None:
         low=duration(report.hours.low, draft.language),
         high=duration(report.hours.high, draft.language),
         tokens=count(report.tokens or 0, draft.language),
-        speed=format_significant(report.tokens_per_s.value, 3),
+        speed=rate(report.tokens_per_s.value),
         gpu=gpu,
         importance=HEAD,
     )
@@ -144,12 +144,12 @@ def _tell(draft: Draft, report: TimeReport, each: int) -> None:
         )
     mfu = f"{(report.mfu or 0) * 100:.0f}%"
     draft.figure("mfu", report.mfu or 0, "1", formula="model FLOPs / (peak * time)")
-    draft.say("times.rate", low=format_significant(report.tokens_per_s.low, 3),
-              high=format_significant(report.tokens_per_s.high, 3), mfu=mfu)  # fmt: skip
+    draft.say("times.rate", low=rate(report.tokens_per_s.low),
+              high=rate(report.tokens_per_s.high), mfu=mfu)  # fmt: skip
     draft.say("times.depends", importance=DETAIL)
     draft.assume(report.assumptions)
     items = [
-        draft.phrase(f"assumptions.{a.name}", value=a.value)
+        draft.phrase(f"assumptions.{a.name}", value=value_name(draft, a.name, str(a.value)))
         for a in draft.assumptions
         if a.name in sentences("assumptions")
     ]
@@ -194,7 +194,7 @@ def say_cost(
     amounts = [price * getattr(report.hours, name) for name in ("value", "low", "high")]
     for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True):
         draft.figure(name, round(amount, 4), currency, formula="hours * price")
-    told_amounts = [money(a, currency, draft.language) for a in amounts]
+    told_amounts = [about_money(a, currency, draft.language) for a in amounts]
     _say_budget(draft, amounts, currency)
     is_asked = draft.request.intent == "cost_estimate"
     draft.say("times.cost", line=short_line(draft, best), cost=told_amounts[0],
@@ -223,9 +223,9 @@ def _say_budget(draft: Draft, amounts: list[float], currency: str) -> None:
     draft.say(
         f"cost.work_{key}_budget",
         budget=money(budget.amount, currency, draft.language),
-        cost=money(value, currency, draft.language),
-        low=money(low, currency, draft.language),
-        high=money(high, currency, draft.language),
+        cost=about_money(value, currency, draft.language),
+        low=about_money(low, currency, draft.language),
+        high=about_money(high, currency, draft.language),
         importance=HEAD,
     )
 
@@ -282,11 +282,11 @@ def say_serving_speed(
         return
     draft.say(
         "times.serving",
-        speed=format_significant(stream.value, 2),
-        low=format_significant(stream.low, 2),
-        high=format_significant(stream.high, 2),
+        speed=rate(stream.value),
+        low=whole(stream.low),
+        high=whole(stream.high),
         ttft=format_significant(ttft.value, 2),
-        total=format_significant(total.value, 2),
+        total=rate(total.value),
         concurrency=concurrency,
         importance=importance,
     )

@@ -89,9 +89,11 @@ def training(draft: Draft) -> Steps:
     has_levers = not is_method_open and found.verdict == "fits"
     _say_training_reasons(draft, report, has_levers=has_levers)
     if found.verdict != "fits":
-        is_open = yield from ways_out(draft, report, is_method_open=is_method_open)
-        if is_open and found.verdict == "does_not_fit":
+        is_saved = yield from ways_out(draft, report, is_method_open=is_method_open)
+        reaches_below = report.low_bytes <= (report.usable_bytes or 0)
+        if is_saved and reaches_below and found.verdict == "does_not_fit":
             found = replace(found, verdict="depends")
+            draft.lead("fit.settings_decide")
     found = say_host_states(draft, report, found)
     if not is_method_open:
         say_parts(draft, report)
@@ -223,9 +225,11 @@ def _leanest(
                   batch=lean["batch"], importance=HEAD)  # fmt: skip
         return Found("tight", memory_range(least), least)
     say_verdict(draft, report)
-    draft.say("fit.leanest", need=gib(least.process_bytes), outcome=outcome(draft, least),
+    key = "fit.leanest" if is_language(report) else "fit.leanest_any"
+    draft.say(key, need=gib(least.process_bytes), outcome=outcome(draft, least),
               seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
-    return Found("does_not_fit", memory_range(report), report)
+    is_open = not is_language(report) and slots.gradient_checkpointing is None
+    return Found("depends" if is_open else "does_not_fit", memory_range(report), report)
 
 
 def _say_given_scheme(draft: Draft, report: MemoryReport) -> None:

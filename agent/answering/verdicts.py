@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.answer import Verdict
+from agent.answer import AssumptionOut, Verdict
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib, gib_range
 from agent.answering.parts import PARTS
@@ -65,6 +65,8 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
 def _verdict_key(report: MemoryReport, usable: int) -> str:
     """The sentence of a verdict: which side of the usable memory the interval reaches."""
     reaches_over = report.high_bytes > usable
+    if verdict_of(report) == "depends":
+        return "memory.nearly"
     if report.verdict == "fits" and reaches_over:
         return "memory.fits_likely"
     if report.verdict == "tight" and not reaches_over:
@@ -105,9 +107,15 @@ _MOVES = ("seq_len", "micro_batch_size", "context_len", "batch")
 """Assumptions that may be changed to make a run fit."""
 
 
+def _can_shrink(assumption: AssumptionOut) -> bool:
+    """Whether an assumption may be lowered: a length, or a batch that is more than one."""
+    is_least = assumption.name in ("batch", "micro_batch_size") and assumption.value == 1
+    return assumption.name in _MOVES and not is_least
+
+
 def verdict_of(report: MemoryReport) -> Verdict:
     """An estimate's verdict; open at the border, and about nothing where no card was named."""
     if report.verdict is None:
         return "not_applicable"
-    is_open = any(a.name in _MOVES for a in report.assumptions)
+    is_open = any(_can_shrink(a) for a in report.assumptions)
     return "depends" if is_open and is_borderline(report) else report.verdict
