@@ -152,6 +152,31 @@ def test_whisper_large_v2_fp16_as_published() -> None:
         assert need.process_bytes / 2**30 == pytest.approx(published, rel=0.25)
 
 
+def test_five_beams_repeat_the_encoders_keys_and_values() -> None:
+    spec = get_model("openai/whisper-large-v2")
+    caches = {
+        engine: estimate(
+            InferenceWorkload(spec, engine=engine, weight_format="fp16", batch=1, beams=beams)
+        ).kv_cache_bytes
+        for engine, beams in (("transformers", 5), ("faster-whisper", 5), ("greedy", 1))
+    }
+    a_token = 2 * 32 * 1280 * 2  # keys and values of 32 layers in 16 bit
+    assert caches["greedy"] == a_token * (128 + 1500)
+    assert caches["faster-whisper"] == a_token * (5 * 128 + 1500)
+    assert caches["transformers"] == a_token * 5 * (128 + 1500)
+
+
+def test_beams_of_transformers_as_published() -> None:
+    spec = get_model("openai/whisper-large-v2")
+    need = estimate(
+        InferenceWorkload(
+            spec, engine="transformers", weight_format="fp16", batch=1, beams=5,
+            gpu=find_gpu("RTX 3070 Ti").spec,
+        )
+    )  # fmt: skip
+    assert need.process_bytes / 2**30 == pytest.approx(4.84, rel=0.03)
+
+
 def test_every_form_has_an_origin() -> None:
     for name, modes in table("lines").items():
         for mode in modes:

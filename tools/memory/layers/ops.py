@@ -61,7 +61,8 @@ class Linear(NamedTuple):
 
 
 _MEMBERS = {"qkv": {"q", "k", "v"}, "gate_up": {"gate", "up"}}
-_PARTS = {"q": "qkv", "k": "qkv", "v": "qkv", "q_b": "q", "gate": "gate_up", "up": "gate_up"}
+_PARTS = {"q": "qkv", "k": "qkv", "v": "qkv", "q_b": "q", "kv_b": "v", "gate": "gate_up",
+          "up": "gate_up"}  # fmt: skip
 _NEVER = frozenset({"router", "lm_head"})
 
 

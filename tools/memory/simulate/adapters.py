@@ -10,7 +10,13 @@ from torch.nn import functional
 
 NF4_BLOCK = 64
 DOUBLE_QUANT_BLOCK = 256
+_LATENT = {"q_proj": ["q_b_proj"], "v_proj": ["kv_b_proj"]}
 _FUSED_NAMES = {
+    "gpt_bigcode": {"q_proj": ["c_attn"], "v_proj": ["c_attn"]},
+    "minicpm3": _LATENT,
+    "glm4_moe_lite": _LATENT,
+    "deepseek_v2": {"q_proj": ["q_proj", "q_b_proj"], "v_proj": ["kv_b_proj"]},
+    "deepseek_v3": _LATENT,
     "gpt2": {"q_proj": ["c_attn"], "v_proj": ["c_attn"]},
     "gpt_neox": {"q_proj": ["query_key_value"], "v_proj": ["query_key_value"]},
     "falcon": {"q_proj": ["query_key_value"], "v_proj": ["query_key_value"]},
