@@ -150,3 +150,25 @@ def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
 def test_no_text_breaks_the_lookup(written: str) -> None:
     found = find_instance(written)
     assert found.exists == (found.kind in ("type", "family"))
+
+
+def test_a_provider_beside_the_name_counts_as_given() -> None:
+    for text, provider, card in (
+        ("阿里云 g6", "alibaba", ()),
+        ("AWS g6", "aws", ("NVIDIA L4",)),
+        ("华为云p3", "huawei", ("NVIDIA A100 SXM4 80GB",)),
+    ):
+        found = find_instance(text)
+        assert (found.kind, found.provider) == ("family", provider)
+        assert [f.gpu_labels for f in found.families] == [card]
+
+
+def test_a_name_of_another_cloud_says_where_it_exists() -> None:
+    assert find_instance("gn7i", "tencent").elsewhere == ("alibaba",)
+    assert find_instance("PNV4", "aws").elsewhere == ("tencent",)
+
+
+def test_gn6_at_alibaba_is_no_family_and_its_real_ones_are_nearest() -> None:
+    found = find_instance("gn6", "alibaba")
+    assert not found.exists
+    assert {o.family for o in found.nearest} == {"gn6i", "gn6v", "gn6e"}

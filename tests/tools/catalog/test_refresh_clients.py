@@ -95,6 +95,48 @@ def test_alibaba_refusing_gives_its_code(ecs: dict[str, Any]) -> None:
         alibaba.fetch()
 
 
+def test_alibaba_that_cannot_be_reached_is_one_clear_sentence(ecs: dict[str, Any]) -> None:
+    # the message as alibabacloud-ecs20140526 7.11 hands it on
+    pool = "HTTPSConnectionPool(host='ecs.cn-hangzhou.aliyuncs.com', port=443): Max retries ..."
+    ecs["error"] = OSError(str({"message": pool}))
+    with pytest.raises(VendorError, match=r"no connection to ecs\.cn-hangzhou\.aliyuncs\.com"):
+        alibaba.fetch()
+
+
+def gpu_row(name: str) -> Shape:
+    """A type with the field names of the SDK's DescribeInstanceTypes model."""
+    return Shape(
+        instance_type_id=name, instance_type_family="ecs.gn7i", gpuspec="NVIDIA A10", gpuamount=1,
+        gpumemory_size=22.35, cpu_core_count=8, memory_size=30.0, physical_processor_model=None,
+        instance_bandwidth_rx=16_000_000, eri_quantity=0, local_storage_capacity=None,
+        local_storage_amount=None,
+    )  # fmt: skip
+
+
+class Prices:
+    """An ECS client that knows two types and answers prices as told."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+
+    def describe_instance_types(self, request: Shape) -> Shape:
+        rows = [gpu_row("ecs.gn7i-c8g1.2xlarge"), gpu_row("ecs.gn7i-c16g1.4xlarge")]
+        return Shape(body=Shape(instance_types=Shape(instance_type=rows), next_token=None))
+
+    def describe_price(self, request: Shape) -> Shape:
+        raise TeaError(self.code)
+
+
+def test_throttled_prices_end_the_refresh_and_unsold_types_do_not(ecs: dict[str, Any]) -> None:
+    models = Shape(DescribeInstanceTypesRequest=Shape, DescribePriceRequest=Shape)
+    for code in ("Throttling.User", "Forbidden.RAM", "SignatureDoesNotMatch"):
+        with pytest.raises(VendorError, match=code):
+            alibaba.fetch(client=Prices(code), models=models)
+    feed = alibaba.fetch(client=Prices("PriceNotFound"), models=models)
+    assert (len(feed.types), feed.prices) == (2, ())
+    assert "PriceNotFound" in feed.notes[0]
+
+
 class TencentError(Exception):
     def __init__(self, code: str) -> None:
         super().__init__(code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +16,11 @@ from tools.errors import MissingCredentialsError, MissingExtraError, VendorError
 
 DEFAULT_REGION = "cn-hangzhou"
 _PAGE = 100
+_ENDS = (
+    "Throttling", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "SecurityToken",
+    "ServiceUnavailable", "InternalError", "no connection", "timed out", "NoPermission",
+)  # fmt: skip
+"""Answers that speak about the caller or the service, not about one type: nothing is written."""
 _KBPS_PER_GBPS = 1024 * 1024
 """InstanceBandwidthRx counts 10 Gbit/s as 10240000 or 10485760 kbit/s; see `_gbps`."""
 _SHARE = re.compile(r"^(?P<card>.+?)\s*\*?\s*(?P<part>1/\d+)$")
@@ -32,26 +38,37 @@ def fetch(region: str | None = None, *, client: Any = None, models: Any = None) 
     Raises:
         MissingExtraError: If the SDK is not installed.
         MissingCredentialsError: If the SDK finds no credentials.
-        VendorError: If the API refuses or fails.
+        VendorError: If the API refuses or fails. A refusal that concerns one type (not sold in
+            the region) is counted and skipped.
     """
     where = region or DEFAULT_REGION
     if client is None:
         client, models = _client(where)
     types = tuple(_type(row) for row in _described(client, models) if _has_gpu(row))
     prices = []
-    notes: tuple[str, ...] = ()
+    refusals: Counter[str] = Counter()
     for one in types:
         try:
             price = _price(client, models, one.instance_type, where)
-        except VendorError:
+        except VendorError as error:
+            if any(word in str(error) for word in _ENDS):
+                raise
+            refusals[str(error)] += 1
             continue
         if price is not None:
             prices.append(price)
-    missing = len(types) - len(prices)
-    if missing:
-        notes = (f"{missing} types have no price in {where}: not sold there, or not priced.",)
+    notes = _notes(len(types) - len(prices), refusals, where)
     locator = f"ECS DescribeInstanceTypes and DescribePrice, {where}"
     return Feed("alibaba", where, locator, types, tuple(prices), notes)
+
+
+def _notes(missing: int, refusals: Counter[str], where: str) -> tuple[str, ...]:
+    """What to say of the types without a price, with the API's most frequent answer."""
+    if not missing:
+        return ()
+    said = refusals.most_common(1)
+    why = f" The API mostly says: {said[0][0]}" if said else ""
+    return (f"{missing} types have no price in {where}: not sold there, or not priced.{why}",)
 
 
 def _client(region: str) -> tuple[Any, Any]:
@@ -82,8 +99,17 @@ def _asked(client: Any, operation: str, request: Any) -> Any:
     try:
         return getattr(client, operation)(request).body
     except errors as error:
-        reason = getattr(error, "code", None) or error
-        raise VendorError(f"Alibaba Cloud {operation}: {reason}") from error
+        raise VendorError(f"Alibaba Cloud {operation}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """The API's code, or in a few words what kept the connection from being made."""
+    code = getattr(error, "code", None)
+    if code:
+        return str(code)
+    text = str(getattr(error, "message", None) or error)
+    host = re.search(r"host='([^']+)'", text.replace("\\'", "'"))
+    return f"no connection to {host[1]}" if host else text
 
 
 def _sdk_errors() -> tuple[type[Exception], ...]:
