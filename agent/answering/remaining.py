@@ -124,11 +124,12 @@ def _due(draft: Draft) -> Steps:
     draft.say("remaining.rate", rate=format_significant(rate, 3), unit=unit,
               amount=count(amount, draft.language), hours=duration(hours, draft.language),
               seconds=f"{hours * 3600:,.0f}", importance=HEAD)  # fmt: skip
-    if slots.gpu_img_s is not None:
-        cards = math.ceil(rate / slots.gpu_img_s)
-        draft.figure("rate_of_a_card", slots.gpu_img_s, "1/s", sources=("user:gpu_img_s",))
+    each = slots.gpu_img_s or slots.request_rate_per_s
+    if each is not None:
+        cards = math.ceil(rate / each)
+        draft.figure("rate_of_a_card", each, "1/s", sources=("user:gpu_img_s",))
         draft.figure("cards", cards, "1", formula="rate_needed / rate_of_a_card, rounded up")
-        draft.say("remaining.rate_given", each=f"{slots.gpu_img_s:g}", unit=unit, cards=cards,
+        draft.say("remaining.rate_given", each=f"{each:g}", unit=unit, cards=cards,
                   importance=HEAD)  # fmt: skip
     else:
         is_told = yield from _cards(draft, rate)

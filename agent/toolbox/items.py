@@ -118,8 +118,10 @@ def _images(arguments: ItemArguments) -> ItemReport:
     params_b = arguments.params_b
     if params_b is None and try_find_model(arguments.model) is not None:
         params_b = resolve_model(arguments.model, None).spec.params_total / 1e9
-    is_diffusion = image_model(name, params_b=params_b).kind == "unet"
-    steps = arguments.denoising_steps or _DENOISING if is_diffusion else 1
+    net = image_model(name, params_b=params_b)
+    usual = max(net.usual_steps, _DENOISING if net.kind == "unet" else 1)
+    is_diffusion = usual > 1
+    steps = arguments.denoising_steps or usual if is_diffusion else 1
     assumed: tuple[AssumptionOut, ...] = ()
     if is_diffusion and arguments.denoising_steps is None:
         why = "no number of denoising steps was said; pipelines run about this many"

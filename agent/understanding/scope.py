@@ -42,6 +42,8 @@ _JOB = (
     "method_scale",
     "gpu_mem_gb",
     "model_family",
+    "runs",
+    "steps_done",
 )
 
 
