@@ -21,7 +21,7 @@ class Filler:
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
         self.kind = kind_of(workload.model)
-        self.defaults: dict[str, Any] = table("defaults")[self.kind]
+        self.defaults: dict[str, Any] = {**table("defaults")[self.kind], **_own(workload.model)}
         self.assumed: list[Assumed] = []
 
     def get(self, field: str, default: Any = None) -> Any:
@@ -48,13 +48,17 @@ def kind_of(spec: ModelSpec) -> str:
     return spec.kind
 
 
+def _own(spec: ModelSpec) -> dict[str, Any]:
+    """What a family's own training scripts use, where it is not the kind's usual value."""
+    rows: dict[str, dict[str, Any]] = table("defaults")["models"]
+    return next((row for prefix, row in rows.items() if spec.name.startswith(prefix)), {})
+
+
 def _native_px(spec: ModelSpec) -> int | None:
     """Size that a model was made for, where it is not the kind's usual one."""
     if spec.name in table("pipelines"):
         px = table("pipelines")[spec.name].get("image_px")
         return None if px is None else int(px)
-    if "image_px" in table("relatives").get(spec.name, {}):
-        return int(table("relatives")[spec.name]["image_px"])
     if spec.kind not in ("cnn", "vit") or spec.name not in table("lines"):
         return None
     return int(next(iter(table("lines")[spec.name].values()))["at"][0]["image_px"])
