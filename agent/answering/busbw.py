@@ -19,14 +19,20 @@ _BENCH = re.compile(
     re.IGNORECASE,
 )
 _RATE = re.compile(
-    r"(?P<n>\d{1,4}(?:\.\d{1,3})?)\s?(?P<unit>GB/s|GiB/s|GBps|G/s|MB/s)", re.IGNORECASE
+    r"(?P<n>\d{1,4}(?:\.\d{1,3})?)\s?(?P<unit>GB/s|GiB/s|GBps|G/s|gb/s|MB/s|mb/s)(?![a-z])"
 )
+"""Case counts: GB/s are bytes, Gb/s and Gbps bits."""
 _LINKS = re.compile(
     r"(?P<n>\d{1,4}(?:\.\d)?)\s?(?P<unit>[GT])(?:bps|bit|b)?\s?(?:/s)?\s?(?:RoCE|IB|InfiniBand|RDMA"
     r"|网卡|NIC|HDR|NDR|EDR|EFA)?\s?[x×*]\s?(?P<times>\d{1,2})|(?P<times2>\d{1,2})\s?[x×*]\s?"
     r"(?P<n2>\d{2,4})\s?(?P<unit2>[GT])",
     re.IGNORECASE,
 )
+_LINK = re.compile(
+    r"(?<![\d.])(?P<n>\d{1,4})\s?(?:Gbps|Gbit(?:/s)?|Gb/s|GbE|G\s?(?:RoCE|IB|InfiniBand|RDMA|EFA"
+    r"|Ethernet|网|以太|带宽|HDR|NDR|EDR))(?![a-z])"
+)
+"""Case counts: Gb/s are bits, GB/s bytes."""
 _NORMAL = (0.8, 0.96)
 """Share of the wire that collectives reach over RDMA; links.json of tools.speed."""
 _FINE, _PARTLY = 0.75, 0.25
@@ -92,7 +98,9 @@ def _nominal(
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], float | None]:
     """Nominal Gbit/s of one machine: as said, else of its type in the catalog."""
     slots = draft.request.slots
-    gbps = links_gbps(draft.request.search_query) or slots.bandwidth_gbps
+    text = draft.request.search_query
+    written = _LINK.search(text)
+    gbps = links_gbps(text) or (float(written["n"]) if written is not None else None)
     if slots.instance is None or gbps is not None:
         return gbps
     results = yield (Call("find_instances", {"name": slots.instance, "limit": 50,
