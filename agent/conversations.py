@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
 _FILE = "conversations.sqlite"
+_WAIT_S = 5.0
+"""Longest wait for a connection to Postgres."""
+_SETUP_LOCK = 7_110_109
+"""Any number, the same in all replicas."""
 
 
 def open_checkpointer(settings: Settings) -> BaseCheckpointSaver[Any]:
@@ -33,6 +37,8 @@ def _sqlite(settings: Settings) -> BaseCheckpointSaver[Any]:
     connection = sqlite3.connect(
         settings.state_dir / _FILE, check_same_thread=False, timeout=30, isolation_level="DEFERRED"
     )
+    # With the write-ahead log a commit survives a killed process without waiting for the disk.
+    connection.execute("PRAGMA synchronous=NORMAL")
     saver: BaseCheckpointSaver[Any] = _threaded_sqlite_saver()(connection)
     saver.setup()  # type: ignore[attr-defined]  # every saver with tables has it
     return saver
@@ -76,9 +82,26 @@ def _postgres(url: str) -> BaseCheckpointSaver[Any]:
         min_size=1,
         max_size=10,
         open=True,
-        kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
+        timeout=_WAIT_S,
+        check=ConnectionPool.check_connection,
+        kwargs={
+            "autocommit": True,
+            "prepare_threshold": 0,
+            "row_factory": dict_row,
+            "connect_timeout": int(_WAIT_S),
+        },
     )
     saver: Any = PostgresSaver(pool)
-    saver.setup()
+    try:
+        with pool.connection() as connection:
+            # Replicas start in any order: two that make the tables at once would collide.
+            connection.execute("SELECT pg_advisory_lock(%s)", [_SETUP_LOCK])
+            try:
+                saver.setup()
+            finally:
+                connection.execute("SELECT pg_advisory_unlock(%s)", [_SETUP_LOCK])
+    except BaseException:
+        pool.close()
+        raise
     checkpointer: BaseCheckpointSaver[Any] = saver
     return checkpointer

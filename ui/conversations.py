@@ -138,6 +138,8 @@ class Conversations:
         self._advisor = advisor
         self._turns = turns
         self._down_until = 0.0
+        self.endpoint_fault: str | None = None
+        """Why the last answer was not the endpoint's; None when nothing was wrong."""
 
     def ask(
         self, question: str, *, thread: str | None = None, language: Language | None = None
@@ -157,12 +159,12 @@ class Conversations:
     ) -> Iterator[Event]:
         """The events of one answer; of the conversation's, or of a question alone in an outage."""
         if thread is None:
-            yield from self._advisor.stream(question, thread=None, language=language)
+            yield from self._noted(question, None, language)
             return
         if time.monotonic() >= self._down_until:
             try:
                 with self._turns.taken(thread):
-                    yield from self._advisor.stream(question, thread=thread, language=language)
+                    yield from self._noted(question, thread, language)
             except Exception as error:
                 if not _is_outage(error):
                     raise
@@ -172,12 +174,22 @@ class Conversations:
                 return
         yield from self._alone(question, language)
 
+    def _noted(
+        self, question: str, thread: str | None, language: Language | None
+    ) -> Iterator[Event]:
+        from agent import Answered
+
+        for event in self._advisor.stream(question, thread=thread, language=language):
+            if isinstance(event, Answered):
+                self.endpoint_fault = event.answer.degraded
+            yield event
+
     def _alone(self, question: str, language: Language | None) -> Iterator[Event]:
         """The answer without what was said before, marked as such."""
         from agent import Answered, Withdrawn
 
         yield Withdrawn("the store of conversations does not answer")
-        for event in self._advisor.stream(question, thread=None, language=language):
+        for event in self._noted(question, None, language):
             if isinstance(event, Answered):
                 note = say("store_down", event.answer.language)
                 degraded = f"{event.answer.degraded} {note}" if event.answer.degraded else note

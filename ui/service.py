@@ -58,9 +58,7 @@ class Service:
         self.metrics = Metrics()
         url = settings.checkpoint_url
         self.database_url = url.get_secret_value() if url is not None else None
-        self.advisor: Adviser = Conversations(
-            advisor, open_turns(config.state_dir, url=self.database_url)
-        )
+        self.advisor = Conversations(advisor, open_turns(config.state_dir, url=self.database_url))
         self.is_draining = False
         self.is_warming = False
         self.contexts: list[Callable[[], AbstractAsyncContextManager[Any]]] = []
@@ -126,8 +124,8 @@ class Service:
 
     def degraded(self) -> list[str]:
         """What does not work now though questions are answered; empty when all works."""
-        found = [self.metrics.degraded_by] if self.metrics.degraded_by else []
-        if isinstance(self.advisor, Conversations) and not self.advisor.are_kept():
+        found = [self.advisor.endpoint_fault] if self.advisor.endpoint_fault else []
+        if not self.advisor.are_kept():
             found.append("The database does not answer: conversations are not continued.")
         return found
 

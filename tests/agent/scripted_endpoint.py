@@ -125,11 +125,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def scripted_endpoint(*steps: Step) -> Iterator[tuple[str, Script]]:
+def scripted_endpoint(*steps: Step, port: int = 0) -> Iterator[tuple[str, Script]]:
     """A running server: its base URL, and the script with what it was asked."""
     script = Script(steps)
     handler = type("Handler", (_Handler,), {"script": script})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.ui.fakes import collect
+from tests.ui.postgres import PostgresServer
 
 _LEFT_BEHIND = "ignore:Exception ignored in. <(function BaseEventLoop|socket.socket)"
 
@@ -22,3 +23,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _nothing_is_left_for_others() -> Iterator[None]:
     yield
     collect()
+
+
+@pytest.fixture
+def postgres_server() -> Iterator[PostgresServer]:
+    """A fresh Postgres."""
+    server = PostgresServer()
+    yield server
+    server.remove()

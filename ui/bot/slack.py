@@ -88,11 +88,11 @@ def _routes(bolt: App, verifier: SignatureVerifier) -> APIRouter:
         if not _is_form_or_object(body, is_json=is_json):
             words = "Refused: the body is neither a JSON object nor a form."
             return JSONResponse(error_body("invalid_request_error", words), 400)
-        bolt_request = BoltRequest(
-            body=body.decode(), query=request.url.query, headers=dict(request.headers)
-        )
-        # In a thread: Bolt waits for the inbox to have written the event down.
         try:
+            bolt_request = BoltRequest(
+                body=body.decode(), query=request.url.query, headers=dict(request.headers)
+            )
+            # In a thread: Bolt waits for the inbox to have written the event down.
             reply = await anyio.to_thread.run_sync(bolt.dispatch, bolt_request)
         except _OF_FORM as error:
             log.warning("a request could not be read: %s", type(error).__name__)

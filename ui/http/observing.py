@@ -35,8 +35,6 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._watched: list[tuple[Gauge, Callable[[], float]]] = []
-        self.degraded_by: str | None = None
-        """Why the last answer that could be degraded was; None when it was not."""
         labels = ["face", "intent", "backend", "verdict"]
         self.answers = Counter("xuanka_answers", "Answers given", labels, registry=self.registry)
         self.degraded = Counter(
@@ -138,7 +136,6 @@ class Measured:
             self._face, answer.intent, answer.backend, answer.verdict
         ).inc()
         self._metrics.seconds.labels(self._face).observe(seconds)
-        self._metrics.degraded_by = answer.degraded
         if answer.degraded:
             self._metrics.degraded.labels(self._face).inc()
         fields = {"face": self._face, "intent": answer.intent, "verdict": answer.verdict,

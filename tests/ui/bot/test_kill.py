@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import random
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -32,15 +27,10 @@ from tests.ui.bot.platforms import (
     slack_post,
     until,
 )
+from tests.ui.postgres import PostgresServer, free_port
 
 pytestmark = pytest.mark.sockets
 ROOT = Path(__file__).parents[3]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Replica:
@@ -126,43 +116,9 @@ def test_killed_process_loses_nothing_and_its_successor_answers_once(
 
 
 @pytest.fixture
-def postgres() -> Iterator[str]:
-    """The URL of a fresh Postgres; skips where none is installed."""
-    pytest.importorskip("psycopg")
-    homes = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    found = homes[-1] if homes else shutil.which("initdb")
-    if found is None:
-        pytest.skip("Postgres is not installed (Debian: apt-get install postgresql)")
-    home, port = Path(found).parent, free_port()
-    user: dict[str, Any] = {}
-    folder = Path(tempfile.mkdtemp(prefix="xuanka-pg-"))
-    if os.getuid() == 0:  # Postgres refuses to run as root
-        name = next((p.pw_name for p in pwd.getpwall() if p.pw_name == "postgres"), "nobody")
-        shutil.chown(folder, name)
-        user = {"user": name}
-    data = folder / "data"
-    subprocess.run([home / "initdb", "-A", "trust", "-U", "xuanka", "-D", data], check=True,
-                   stdout=subprocess.DEVNULL, cwd=folder, **user)  # fmt: skip
-    options = ["-p", str(port), "-h", "127.0.0.1", "-k", str(folder)]
-    server = subprocess.Popen(
-        [home / "postgres", "-D", data, *options], cwd=folder, stderr=subprocess.DEVNULL, **user
-    )
-    url = f"postgresql://xuanka@127.0.0.1:{port}/postgres"
-    until(lambda: _is_up(url), limit_s=60)
-    yield url
-    server.send_signal(signal.SIGINT)
-    server.wait(30)
-    shutil.rmtree(folder)
-
-
-def _is_up(url: str) -> bool:
-    import psycopg
-
-    try:
-        psycopg.connect(url, connect_timeout=2).close()
-    except psycopg.OperationalError:
-        return False
-    return True
+def postgres(postgres_server: PostgresServer) -> str:
+    """The URL of a fresh Postgres."""
+    return postgres_server.url
 
 
 def kill_at_random(

@@ -318,3 +318,8 @@ def test_another_workspace_or_app_is_refused_where_ours_is_named(
         assert status(api_app_id="A1") == 403
         assert advisor.asked == []
         assert status() == 200
+
+
+@pytest.mark.parametrize("changes", [{"user": 2}, {"channel": False}, {"user": True}])
+def test_fields_of_another_kind_are_refused(post: Any, changes: dict[str, Any]) -> None:
+    assert post(slack_post(slack_event("Ev78", **changes))).status_code in (200, 400)
