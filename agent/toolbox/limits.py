@@ -93,7 +93,10 @@ def find_limit(arguments: LimitArguments) -> LimitReport:
         BadQuantityError: If the goal needs a card and none is named.
         UserInputError: Unknown names and impossible values.
     """
-    run = arguments.model_copy(update=dict.fromkeys(_FIELDS[arguments.goal]))
+    update: dict[str, Any] = dict.fromkeys(_FIELDS[arguments.goal])
+    if arguments.goal == "most_concurrent":
+        update["task"] = "infer"  # requests are what serving has
+    run = arguments.model_copy(update=update)
     model = resolve_model(run.model, run.params_b)
     usual = usual_for_kind(run, model)
     if arguments.goal == "smallest_card":
