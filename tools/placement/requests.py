@@ -77,7 +77,7 @@ def place_requests(task: Task) -> Placement:
     cpu = cpu._replace(rate=capacity) if cpu else None
     found = _offers(task, weights)
     gpu, machines = _cheapest_with(rate, latency, request, found)
-    kind, reasons = _chosen(task, cpu, gpu, needed, carried, one, latency)
+    kind, reasons = _chosen(task, cpu, (gpu, machines), needed, carried, one, latency)
     if kind != "cpu" and gpu is not None and _cards(gpu) * machines > 1:
         count = computed("gpus", _cards(gpu) * machines, "GPU", "rate / rate of one card")
         kind, reasons = "several_gpus", (*reasons, Reason("several_for_load", (count,)))
@@ -224,10 +224,11 @@ def _cheapest_with(
 
 
 def _chosen(
-    task: Task, cpu: Option | None, gpu: Option | None, needed: Figure, carried: Figure,
-    one: Figure, latency: float,
+    task: Task, cpu: Option | None, found: tuple[Option | None, int], needed: Figure,
+    carried: Figure, one: Figure, latency: float,
 ) -> tuple[Kind, tuple[Reason, ...]]:  # fmt: skip
-    """CPU when it is fast enough for one request and not dearer than the cheapest GPU."""
+    """CPU when it is fast enough for one request and not dearer than the cheapest GPUs."""
+    gpu, machines = found
     gpu_kind: Kind = "one_gpu"
     if gpu is not None and gpu.offer is not None and gpu.offer.is_slice:
         gpu_kind = "vgpu_slice"
@@ -240,7 +241,7 @@ def _chosen(
     if cpu is None or gpu is None or cpu.per_hour is None or gpu.per_hour is None:
         return "cpu", tuple(reasons)
     prices = (price_figure("cpu", cpu), price_figure("gpu", gpu))
-    if task.vcpu_count is None and gpu.per_hour < cpu.per_hour:
+    if task.vcpu_count is None and gpu.per_hour * machines < cpu.per_hour:
         return gpu_kind, (Reason("cheaper_on_gpu", (needed, *prices)),)
     return "cpu", (*reasons, Reason("cheaper_on_cpu", prices))
 

@@ -273,11 +273,15 @@ def test_what_is_placed_on_a_cpu_carries_its_load(
         assert number(found, "cpu_request_seconds") <= latency
         assert found.cpu.per_hour is not None
         assert found.gpu.per_hour is not None
-        assert found.cpu.per_hour <= found.gpu.per_hour
+        machines = -(-rate // max(found.gpu.rate or rate, 1e-9))
+        assert found.cpu.per_hour <= float(found.gpu.per_hour) * max(machines, 1) + 1e-9
     if found.needs_gpu:
         assert found.gpu is not None
         assert found.gpu.rate is not None
-        assert found.gpu.rate >= rate * 0.99
+        assert found.gpu.offer is not None
+        cards = number(found, "gpus") if found.kind == "several_gpus" else 1
+        machines = cards / (found.gpu.offer.gpu_count or 1) if cards > 1 else 1
+        assert found.gpu.rate * machines >= rate * 0.99
 
 
 @settings(max_examples=10, deadline=None)
@@ -320,3 +324,61 @@ def test_training_of_nothing_says_what_is_missing() -> None:
 def test_known_work_is_found_by_name(written: str | None, kind: str | None) -> None:
     found = find_work(written)
     assert (found.kind if found else None) == kind
+
+
+def test_a_vision_model_is_judged_by_its_layers_and_not_by_a_file_of_100_mb() -> None:
+    found = place(Task(action="infer", model=find_model("resnet50").spec, requests_per_s=1))
+    # 4.11 G multiply-adds at 224 px
+    assert number(found, "flop_per_request") == pytest.approx(8.22e9, rel=0.01)
+    assert found.kind == "cpu"
+    assert "model_bytes" not in {a.name for a in found.assumptions}
+
+
+def test_one_card_for_sixteen_cameras_and_several_for_sixty_four() -> None:
+    def cameras(model: str, count: int) -> Placement:
+        spec = find_model(model).spec
+        return place(Task(action="infer", model=spec, requests_per_s=25 * count, latency_s=0.2))
+
+    few, many = cameras("yolov8n", 4), cameras("yolov8x", 64)
+    assert few.kind in ("one_gpu", "vgpu_slice")
+    assert many.kind == "several_gpus"
+    assert number(many, "gpus") > 1
+    # 64 * 25 * 258 GFLOP a second are far beyond any CPU machine
+    assert number(many, "vcpu_needed") > 1000
+
+
+def test_a_million_documents_take_a_day_on_a_cpu_and_an_hour_on_a_gpu() -> None:
+    task = Task(action="infer", model=find_model("bge-m3").spec, samples=1e6, prompt_len=500)
+    found = place(task)
+    # 302 M weights outside the table, 500 tokens: 0.30 TFLOP a document, 480 GFLOP/s
+    assert number(found, "flop_per_request") == pytest.approx(3.1e11, rel=0.05)
+    assert number(found, "cpu_hours") > 24
+    assert number(found, "gpu_hours") < 5
+    assert found.needs_gpu
+
+
+def test_a_small_pile_stays_on_the_smallest_cpu_that_is_in_time() -> None:
+    spec = find_model("bge-small-zh").spec
+    found = place(Task(action="infer", model=spec, samples=10_000, prompt_len=200))
+    assert found.kind == "cpu"
+    assert found.cpu is not None
+    assert found.cpu.vcpu_count == 2
+    assert number(found, "cpu_hours") < 2
+
+
+def test_speech_and_images_are_placed_by_their_own_work() -> None:
+    speech = place(Task(action="infer", model=find_model("whisper-large-v3").spec, samples=120_000))
+    assert speech.needs_gpu
+    assert number(speech, "cpu_hours") > number(speech, "gpu_hours") > 1
+    image = place(Task(action="infer", model=find_model("sdxl").spec, requests_per_s=0.1))
+    assert image.needs_gpu
+    assert "steps" in {a.name for a in image.assumptions}
+
+
+def test_a_vision_model_is_fine_tuned_by_images_and_not_by_tokens() -> None:
+    spec = find_model("resnet50").spec
+    found = place(Task(action="train", model=spec, samples=10_000, epochs=10))
+    # 3 * 8.22 GFLOP * 100,000 images
+    assert number(found, "training_flop") == pytest.approx(2.466e15, rel=0.01)
+    assert number(found, "gpu_hours") < 0.5
+    assert found.needs_gpu

@@ -46,19 +46,29 @@ def test_rows_that_a_constant_does_not_move_are_left_alone() -> None:
     assert fit.constants["last"] == pytest.approx(3, rel=0.1)
 
 
-def test_one_row_moves_its_group_half_way_and_many_almost_all() -> None:
-    errors = [math.log(2)] + [math.log(2)] * 50
-    tags = [{"card": "rare"}] + [{"card": "common"}] * 50
-    found = group_factors(errors, tags, {"card": 1.0}, [1.0] * 51)["card"]
-    assert found["rare"]["factor"] == pytest.approx(2**-0.5, rel=0.01)
-    assert found["common"]["factor"] == pytest.approx(0.5, rel=0.03)
-    assert found["common"]["rows"] == 50
+def test_a_group_of_one_publisher_is_trusted_half_and_of_many_almost_all() -> None:
+    # every row is predicted twice too fast; one source is half a word, nine are most of one
+    errors = [math.log(2)] * (40 + 90)
+    tags = [{"card": "one"}] * 40 + [{"card": "many"}] * 90
+    sources = ["a"] * 40 + [f"s{i // 10}" for i in range(90)]
+    found = group_factors(errors, tags, {"card": 1.0}, [1.0] * 130, sources)["card"]
+    assert found["one"]["factor"] == pytest.approx(2**-0.5, rel=0.02)
+    assert 2**-0.95 < found["many"]["factor"] < 2**-0.85
+    assert (found["one"]["rows"], found["many"]["rows"]) == (40, 90)
+
+
+def test_one_odd_publisher_of_five_does_not_move_the_group() -> None:
+    errors = [0.0] * 40 + [math.log(10)] * 10
+    sources = [f"s{i // 10}" for i in range(50)]
+    found = group_factors(errors, [{"card": "c"}] * 50, {"card": 1.0}, [1.0] * 50, sources)
+    assert found["card"]["c"]["factor"] == pytest.approx(1, abs=0.01)
 
 
 def test_later_groups_explain_what_is_left() -> None:
     errors = [math.log(2)] * 200
     tags = [{"architecture": "a", "card": "c"}] * 200
-    found = group_factors(errors, tags, {"architecture": 1.0, "card": 1.0}, [1.0] * 200)
+    sources = [f"s{i // 2}" for i in range(200)]
+    found = group_factors(errors, tags, {"architecture": 1.0, "card": 1.0}, [1.0] * 200, sources)
     assert found["card"]["c"]["factor"] == pytest.approx(1, abs=0.02)
 
 

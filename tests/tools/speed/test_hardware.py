@@ -8,7 +8,7 @@ from tools.errors import UnknownGpuError, UnsupportedError
 from tools.gpus import all_gpus
 from tools.speed import card
 from tools.speed.hardware import card_from_spec
-from tools.speed.results import load_data
+from tools.speed.results import constants_of, load_data
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,30 @@ def test_every_correction_of_the_table_says_where_it_is_from() -> None:
     assert all(row["origin"] for row in rows)
     names = {spec.name for spec in all_gpus()}
     assert set(data["overrides"]) <= names
+
+
+def test_power_holds_a_t4_below_half_of_its_peak_and_a_quadro_near_it() -> None:
+    # 70 W against 65 TFLOPS, 260 W against 130: the same chip generation, the same rate a watt
+    constants = constants_of("training")
+    shares = {
+        name: card(name).powered_rate("16", 1.0, constants) / card(name).tensor16_flops
+        for name in ("T4", "Quadro RTX 8000", "RTX 4090")
+    }
+    assert shares["T4"] < 0.5 < 0.7 < shares["Quadro RTX 8000"]
+    assert shares["RTX 4090"] > 0.95
+
+
+def test_a_stated_power_limit_wins_over_the_tables() -> None:
+    constants = constants_of("training")
+    full, held = card("H100 SXM"), card("H100 SXM (500W limit)")
+    assert (full.power_w, held.power_w) == (700.0, 500.0)
+    ratio = held.powered_rate("16", 0.8, constants) / full.powered_rate("16", 0.8, constants)
+    assert 500 / 700 < ratio < 1
+
+
+def test_power_never_raises_a_rate_and_fp32_is_left_alone() -> None:
+    constants = constants_of("training")
+    for name in ("L4", "A10", "H20", "A100 80GB", "B200", "MI250X"):
+        one = card(name)
+        assert one.powered_rate("16", 0.8, constants) <= 0.8 * one.tensor16_flops
+        assert one.powered_rate("fp32", 0.8, constants) == 0.8 * one.fp32_flops

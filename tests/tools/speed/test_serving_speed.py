@@ -20,7 +20,13 @@ from tools.speed import (
 )
 from tools.speed.results import constants_of
 from tools.speed.serving import resolve_serving
-from tools.speed.serving_model import decode_parts, engine_of, weight_bytes, weight_format
+from tools.speed.serving_model import (
+    _touched_params,
+    decode_parts,
+    engine_of,
+    weight_bytes,
+    weight_format,
+)
 
 
 def job(**changes: object) -> ServingJob:
@@ -273,3 +279,15 @@ def test_longer_prompts_never_come_sooner(prompt: int, output: int) -> None:
     assert longer.ttft_s.value >= short.ttft_s.value
     assert longer.end_to_end_tokens_per_s.value <= short.end_to_end_tokens_per_s.value * 1.0001
     assert short.end_to_end_tokens_per_s.value <= short.decode_tokens_per_s.value * 1.0001
+
+
+def test_experts_touched_by_a_batch_by_hand() -> None:
+    # Qwen3-30B-A3B: 8 of 128 experts a token; 32 tokens touch 128 (1 - (1 - 8/128)^32) = 112
+    shape = shape_of("Qwen3-30B-A3B")
+    routed = (shape.params_total - shape.params_active) / (1 - 8 / 128)
+    touched = 1 - (1 - 8 / 128) ** 32
+    assert touched * 128 == pytest.approx(112, abs=0.5)
+    wanted = shape.read_params + routed * (touched - 8 / 128)
+    assert _touched_params(shape, 32) == pytest.approx(wanted)
+    assert _touched_params(shape, 1) == pytest.approx(shape.read_params)
+    assert _touched_params(shape, 10_000) <= shape.params_total

@@ -260,3 +260,33 @@ def test_ppo_hours_of_published_runs() -> None:
     assert ppo_hours(
         gpu="A100 80GB", num_gpus=64, model="OPT-13B", tokens=135e6
     ).value == pytest.approx(eight.value / 8)
+
+
+def test_long_context_reaches_more_of_the_peak_in_attention() -> None:
+    # xtuner: Llama-2-7B full, 8 x A100, sequence parallel 8: 949 tokens/s/GPU at 131,072 tokens
+    job = TrainingJob(
+        gpu="A100 SXM 80GB", model="Llama-2-7B", stage="finetune", precision="bf16", num_gpus=8,
+        layout=parse_layout("DeepSpeed ZeRO-3 + sequence parallel 8", num_gpus=8), micro_batch=1,
+        seq_len=131_072, checkpointing="full", flash=True,
+    )  # fmt: skip
+    found = training_speed(job).tokens_per_s_per_gpu
+    assert found.low <= 949 <= found.high
+
+
+def test_experts_over_more_machines_wait_longer() -> None:
+    def waiting(text: str, gpus: int) -> float:
+        job = TrainingJob(
+            gpu="H100 SXM", model="Qwen3-30B-A3B", stage="pretrain", num_gpus=gpus, micro_batch=2,
+            seq_len=4096, layout=parse_layout(text, num_gpus=gpus), link="8x400 Gbps InfiniBand",
+        )  # fmt: skip
+        return training_speed(job).parts["communication"]
+
+    assert waiting("EP8", 64) < waiting("EP32", 64)
+
+
+def test_a_forward_pass_is_a_third_of_the_products() -> None:
+    job = TrainingJob(gpu="A100", model="bert-large", seq_len=384, micro_batch=32, flash=True)
+    train = training_speed(job).parts
+    forward = training_speed(dataclasses.replace(job, method="forward")).parts
+    assert forward["matrices"] == pytest.approx(train["matrices"] / 3)
+    assert forward["optimizer"] == forward["communication"] == 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.errors import BadQuantityError, UnknownModelError
+from tools.errors import BadQuantityError, UnknownModelError, UnsupportedError
 from tools.speed import ImageJob, image_model, image_speed
 from tools.speed.results import load_data
 
@@ -140,3 +140,39 @@ def test_scaling_is_never_superlinear(gpus: int, batch: int, model: str) -> None
     many = image_speed(job(model=model, batch=batch, num_gpus=gpus, link="25 Gbps Ethernet"))
     assert many.samples_per_s.value <= one.samples_per_s.value * gpus * 1.0001
     assert 0 < many.scaling <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("facebook/detr-resnet-50", "detr_r50"),
+        ("torchvision/fasterrcnn_resnet50_fpn", "faster_rcnn_r50_fpn"),
+        ("ultralytics/yolo11n", "yolo11n"),
+        ("YOLOv8 x", "yolov8x"),
+        ("ultralytics/yolov5su", "yolov5s"),
+        ("timm/efficientnet_b7", "efficientnet_b7"),
+        ("resnet-101", "resnet101"),
+        ("FLUX.1-dev", "flux1_dev"),
+        ("stable-diffusion-3.5-large (mmdit)", "sd35_large"),
+        ("SDXL 1.0", "sdxl_unet"),
+    ],
+)
+def test_a_longer_name_wins_over_the_backbone_inside_it(name: str, key: str) -> None:
+    assert image_model(name).name == key
+
+
+def test_a_denoiser_that_is_not_in_the_table_is_refused_and_not_taken_for_a_resnet() -> None:
+    for name, size in (("Wan-AI/Wan2.1-T2V-14B (transformer)", 14.3), ("FLUX.2-klein-4B", 3.9)):
+        with pytest.raises((UnsupportedError, UnknownModelError)):
+            image_model(name, None, size if "Wan" in name else None)
+
+
+def test_an_image_of_flux_and_sdxl_takes_its_work_over_the_rate() -> None:
+    # 28 steps * 2 * 37.1e12 FLOP, and 30 steps * 2 passes * 2 * 2.98e12
+    for name, steps, work in (("flux.1-dev", 28, 2.078e15), ("sdxl", 30, 3.576e14)):
+        net = image_model(name)
+        passes = net.usual_steps * (2 if net.is_guided else 1)
+        assert 2 * net.macs * passes == pytest.approx(work, rel=0.01)
+        job = ImageJob(gpu="A100 80GB", model=name, task="infer", batch=1, steps=steps)
+        seconds = 1 / image_speed(job).samples_per_s.value
+        assert work / 312e12 < seconds < 5 * work / 312e12
