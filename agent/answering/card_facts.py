@@ -34,11 +34,13 @@ def say_precision(draft: Draft, card: GpuReport) -> None:
     """bf16, FlashAttention and FP8 where the card lacks what the run would use."""
     slots = draft.request.slots
     cc = f"{card.compute_capability:g}" if card.compute_capability is not None else ""
-    if card.bf16_supported is False and cc:
+    is_corrected = any("bf16" in c.premise.casefold() for c in draft.corrections)
+    if card.bf16_supported is False and cc and not is_corrected:
         flash = (
             "" if card.flash_attention2_supported is not False else draft.phrase("memory.no_flash")
         )
         draft.say("memory.no_bf16", gpu=card.name, cc=cc, flash=flash)
-    if card.fp8_supported is False and slots.quantization == "fp8":
+    is_corrected = any("fp8" in c.premise.casefold() for c in draft.corrections)
+    if card.fp8_supported is False and slots.quantization == "fp8" and not is_corrected:
         why = draft.phrase("memory.no_fp8_cc", cc=cc) if cc else ""
         draft.say("memory.no_fp8", gpu=card.name, cc=why, importance=HEAD)

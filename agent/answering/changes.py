@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agent.answering.draft import Draft
 from agent.answering.numbers import gib
 from agent.answering.phrases import sentences
-from agent.answering.run_words import value_name
+from agent.answering.run_words import is_language, value_name
 from agent.toolbox.memory import ChangeOut, MemoryReport
 
 _TOLD_AS_WAYS = ("method", "gpu_count", "parallelism", "cpu_offload")
@@ -17,6 +17,8 @@ _OF_LLAMA_CPP = "weight_format=gguf"
 _LLAMA_CPP = ("llama.cpp", "ollama")
 _IDLE = 0.02
 """Share of the need below which a change is none."""
+_LESS = 0.97
+"""Together the cheap changes are told where they need less than the best of them alone."""
 _MOST = 4
 
 
@@ -33,7 +35,7 @@ def changes_told(draft: Draft, report: MemoryReport, changes: Iterable[ChangeOut
     for change in changes:
         key = "memory.change_fits" if change.fits else "memory.change_short"
         draft.figure(f"after {change.name}", change.after_bytes, "B", formula="estimate again")
-        told.append(draft.phrase(key, name=change_name(draft, change.name, report.method),
+        told.append(draft.phrase(key, name=change_name(draft, change.name, report),
                                  after=gib(change.after_bytes)))  # fmt: skip
     return told
 
@@ -47,6 +49,8 @@ def changes_of(draft: Draft, report: MemoryReport) -> list[ChangeOut]:
     open_ = [c for c in report.changes if _is_worth_telling(draft, report, c)]
     together = [c for c in open_ if c.name == _TOGETHER]
     alone = _one_of_a_kind(c for c in open_ if c.name != _TOGETHER)
+    least = min((c.after_bytes for c in alone), default=None)
+    together = [c for c in together if least is None or c.after_bytes < _LESS * least]
     fitting = [c for c in alone if c.fits]
     if len(fitting) > 1:
         return fitting[:_MOST]
@@ -61,6 +65,8 @@ def _is_worth_telling(draft: Draft, report: MemoryReport, change: ChangeOut) -> 
     field = change.name.partition("=")[0]
     if field in (_TOLD_AS_WAYS if report.task == "train" else ("gpu_count",)):
         return False
+    if field == "weight_format" and not _can_run(report, change.name):
+        return False
     is_of_llama_cpp = change.name.startswith(_OF_LLAMA_CPP)
     if field == "weight_format" and is_of_llama_cpp is not (
         draft.request.slots.framework in _LLAMA_CPP
@@ -68,6 +74,22 @@ def _is_worth_telling(draft: Draft, report: MemoryReport, change: ChangeOut) -> 
         return False
     is_idle = change.saving_bytes < _IDLE * report.process_bytes
     return not is_idle or (change.fits and field not in ("weight_format", "optimizer"))
+
+
+def _can_run(report: MemoryReport, change: str) -> bool:
+    """Whether the card computes with a format; formats in 4 bit are those of language models."""
+    from tools.gpus import get_gpu
+
+    if not change.endswith("=fp8"):
+        return is_language(report)
+    if report.gpu is None or report.gpu.endswith("class"):
+        return True
+    capability = get_gpu(report.gpu).compute_capability
+    return capability is None or capability >= _FP8_WEIGHTS_FROM
+
+
+_FP8_WEIGHTS_FROM = 8.0
+"""Compute capability from which servers run FP8 weights, with 16-bit arithmetic before 8.9."""
 
 
 def _one_of_a_kind(changes: Iterable[ChangeOut]) -> list[ChangeOut]:
@@ -93,11 +115,18 @@ def _is_better(change: ChangeOut, known: ChangeOut) -> bool:
     return change.saving_bytes > known.saving_bytes
 
 
-def change_name(draft: Draft, name: str, method: str | None = None) -> str:
+def change_name(draft: Draft, name: str, report: MemoryReport) -> str:
     """A change as it is told."""
     if name == _TOGETHER:
-        return draft.phrase(f"changes.together_{'full' if method == 'full' else 'adapters'}")
+        return draft.phrase(f"changes.together_{_together(report)}")
     field, _, value = name.partition("=")
     if field in sentences("changes"):
         return draft.phrase(f"changes.{field}", value=value_name(draft, field, value))
     return name
+
+
+def _together(report: MemoryReport) -> str:
+    """Which settings the cheap changes are: those of language models, or of any."""
+    if not is_language(report):
+        return "any"
+    return "full" if report.method == "full" else "adapters"

@@ -8,8 +8,8 @@ from collections.abc import Generator
 from agent.answer import Answer, Verdict
 from agent.answering import concept, rent, spot, times
 from agent.answering.draft import DETAIL, HEAD, Draft
-from agent.answering.machines import provider_name, short_line
-from agent.answering.numbers import duration, money
+from agent.answering.machines import cards_text, provider_name, short_line
+from agent.answering.numbers import about_money, duration, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
 from agent.request import Money, Request
@@ -141,12 +141,31 @@ def machine(draft: Draft) -> Steps:
             else:
                 draft.say("catalog.none_with_card", gpu=slots.gpu or slots.instance, where=where,
                           importance=HEAD)  # fmt: skip
+        _say_cheapest(draft, shown)
         draft.bullets([_with_total(draft, row) for row in shown], title=draft.phrase("cost.listed"),
                       importance=HEAD)  # fmt: skip
         draft.offer(row.as_offer() for row in shown)
     draft.say("cost.ways")
     draft.say("cost.excludes", importance=DETAIL)
     return draft.finish(verdict)
+
+
+def _say_cheapest(draft: Draft, shown: list[InstanceOut]) -> None:
+    """The answer in one line: the lowest price an hour, and what a month of it comes to."""
+    row = next((r for r in shown if r.price is not None and r.price.per == "hour"), None)
+    if row is None or row.price is None:
+        return
+    amount, currency = row.price.amount, row.price.currency
+    month = amount * HOURS_OF_A_MONTH
+    draft.figure("month_at_list_price", month, currency, formula="price * 730 h")
+    draft.figure("hours_of_a_month", HOURS_OF_A_MONTH, "h", formula="8760 h / 12")
+    draft.say("cost.cheapest", cloud=provider_name(draft, row.provider), type=row.instance_type,
+              cards=cards_text(draft, row), hour=money(amount, currency, draft.language),
+              month=about_money(month, currency, draft.language), importance=HEAD)  # fmt: skip
+
+
+HOURS_OF_A_MONTH = 730
+"""8,760 hours of a year over twelve months."""
 
 
 def _types_asked(draft: Draft) -> Call:

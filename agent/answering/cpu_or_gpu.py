@@ -225,4 +225,8 @@ def _say_instance(draft: Draft, report: InstancesReport) -> None:
         line = family_line(draft, report.families[0])
     else:
         return
-    draft.say("placement.no_gpu_type", line=line, importance=HEAD)
+    is_corrected = any(report.given and report.given in c.fact for c in draft.corrections)
+    if is_corrected:
+        draft.add(line + draft.phrase("concept.stop"), importance=DETAIL)
+    else:
+        draft.say("placement.no_gpu_type", line=line, importance=HEAD)

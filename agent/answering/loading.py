@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.answering.draft import DETAIL, HEAD, Draft
+from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
@@ -51,6 +52,9 @@ def _say_throughput(draft: Draft, images_per_s: float, image_kb: float) -> None:
 
 
 def _tell(draft: Draft, report: LoadingOut) -> None:
+    """The slowest stage; nothing where that is the GPU by what was assumed alone."""
+    if report.bottleneck == "gpu":
+        return
     draft.figure("busy", report.gpu_utilisation, "1", formula="slowest stage / need")
     draft.assume(report.assumptions)
     draft.say(
@@ -60,7 +64,12 @@ def _tell(draft: Draft, report: LoadingOut) -> None:
         rate=format_significant(report.delivered_per_s, 3),
         busy=f"{report.gpu_utilisation * 100:.0f}%",
     )
-    items = [f"{a.name} = {a.value} {a.unit}" for a in report.assumptions]
+    known = sentences("loading")
+    items = [
+        draft.phrase(f"loading.assume_{a.name}", value=f"{float(a.value):g}")
+        for a in report.assumptions
+        if f"assume_{a.name}" in known
+    ]
     if items:
         separator = "; " if draft.language == "en" else "；"
         draft.say("loading.assumed", items=separator.join(items), importance=DETAIL)

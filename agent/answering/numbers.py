@@ -61,13 +61,13 @@ def about_money(amount: Decimal | float, currency: str, language: Language) -> s
     return money(float(format_significant(float(amount), 3)), currency, language)
 
 
-def rate(value: float) -> str:
-    """An estimated rate: two digits, in groups of three.
+def rate(value: float, digits: int = 3) -> str:
+    """A rate with its digits that are known, in groups of three.
 
-    >>> rate(14234.0), rate(31.24), rate(0.0123)
-    ('14,000', '31', '0.012')
+    >>> rate(14234.0), rate(31.24, 2), rate(0.0123, 2)
+    ('14,200', '31', '0.012')
     """
-    text = format_significant(value, 2)
+    text = format_significant(value, digits)
     return f"{float(text):,.0f}" if value >= 1000 else text
 
 

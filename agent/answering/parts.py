@@ -133,7 +133,7 @@ def say_reference(draft: Draft, report: MemoryReport) -> None:
     """Says that a nominal size stands for a named architecture."""
     size = draft.request.slots.params_b
     if report.is_reference and size is not None:
-        draft.say("memory.reference", size=f"{size:g}", name=report.model, importance=EXTRA)
+        draft.say("memory.reference", size=f"{size:g}", importance=EXTRA)
 
 
 def say_total(draft: Draft, report: MemoryReport) -> None:

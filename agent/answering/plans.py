@@ -292,7 +292,7 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     draft.figure("cache_tokens", sequences * context, "token", formula="requests * context")
     told_sequences = f"{sequences:.1f}" if sequences < 10 else format_significant(sequences, 2)
     draft.say(
-        "plans.kv_budget",
+        "plans.kv_budget" if sequences >= 1 else "plans.kv_budget_short",
         util=util,
         budget=gib(budget),
         weights=gib(report.weights_bytes),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from agent.answering.draft import HEAD, Draft
 from agent.answering.machines import short_line
-from agent.answering.numbers import money
+from agent.answering.numbers import about_money, rate
 from agent.answering.plan import Call
 from agent.answering.run_words import joined
 from agent.toolbox import ToolResult
@@ -85,8 +85,8 @@ def say_race(
     job = "train" if draft.request.slots.task == "train" else "infer"
     key = f"compare.faster_{job}" if ratio >= _PEERS else f"compare.peers_{job}"
     draft.say(key, gpu=first.name, other=last.name, ratio=format_significant(ratio, 2),
-              fast=format_significant(first.speed.value, 3),
-              slow=format_significant(last.speed.value, 3), importance=HEAD)  # fmt: skip
+              fast=rate(first.speed.value),
+              slow=rate(last.speed.value), importance=HEAD)  # fmt: skip
     if short:
         draft.say("compare.race_short", cards=joined(draft, list(short)), importance=HEAD)
     items = [_line(draft, runner) for runner in runners]
@@ -114,10 +114,7 @@ def _per_million(runner: Runner) -> float | None:
 
 
 def _line(draft: Draft, runner: Runner) -> str:
-    values = {
-        name: format_significant(getattr(runner.speed, name), 3)
-        for name in ("value", "low", "high")
-    }
+    values = {name: rate(getattr(runner.speed, name)) for name in ("value", "low", "high")}
     cost, offer = _per_million(runner), runner.offer
     if cost is None or offer is None or offer.price is None:
         return draft.phrase("compare.race_line", gpu=runner.name, **values)
@@ -126,7 +123,7 @@ def _line(draft: Draft, runner: Runner) -> str:
     draft.figure(f"cost_per_million {runner.name}", round(cost, 3), currency,
                  formula="price per hour / tokens per hour")  # fmt: skip
     return draft.phrase("compare.race_line_cost", gpu=runner.name, line=short_line(draft, offer),
-                        cost=money(cost, currency, draft.language), **values)  # fmt: skip
+                        cost=about_money(cost, currency, draft.language), **values)  # fmt: skip
 
 
 def _say_cheaper(draft: Draft, runners: Sequence[Runner]) -> None:

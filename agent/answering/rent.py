@@ -14,7 +14,7 @@ from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import failed
 from agent.answering.host import compose_host, is_host_question
 from agent.answering.machines import cards_text, instance_line, price_text, provider_name
-from agent.answering.numbers import duration, gib, money
+from agent.answering.numbers import about_money, duration, gib, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
 from agent.answering.run_words import joined, memory_arguments, memory_range, method_name, run_text
@@ -214,10 +214,12 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
     )
     draft.figure("hours_per_month", 730, "h", formula="365 * 24 / 12")
     costs = [
-        draft.phrase("rent.month", cost=money(best.cost_per_month, best.currency, draft.language))
+        draft.phrase(
+            "rent.month", cost=about_money(best.cost_per_month, best.currency, draft.language)
+        )
     ]
     if best.hours is not None and best.cost_of_job is not None:
-        cost = money(best.cost_of_job, best.currency, draft.language)
+        cost = about_money(best.cost_of_job, best.currency, draft.language)
         costs.append(
             draft.phrase("rent.job", hours=duration(best.hours, draft.language), cost=cost)
         )

@@ -76,8 +76,6 @@ def say_offers(
     draft.bullets([short_line(draft, row) for row in shown], title=draft.phrase(title),
                   importance=importance)  # fmt: skip
     draft.offer(row.as_offer() for row in shown)
-    if any(row.price is not None and row.price.is_old for row in shown):
-        draft.say("renting.prices_old", importance=DETAIL)
 
 
 def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:

@@ -28,7 +28,8 @@ def say_rollout(draft: Draft, report: MemoryReport, verdict: Verdict) -> Verdict
     draft.figure("rollout_engine", pool, "B", formula="usable * gpu_memory_utilization")
     draft.figure("step_and_rollout", both, "B", formula="training step + rollout engine")
     fits = both <= report.usable_bytes
+    outcome = draft.phrase(f"memory.outcome_{'fits' if fits else 'does_not_fit'}")
     draft.say("objective.rollout", share=f"{100 * share:.0f}%", pool=gib(pool), both=gib(both),
               usable=gib(report.usable_bytes),
-              outcome=draft.phrase(f"memory.outcome_{'fits' if fits else 'does_not_fit'}"))  # fmt: skip
+              outcome=outcome)  # fmt: skip
     return verdict if fits or verdict == "does_not_fit" else "depends"

@@ -282,11 +282,11 @@ def say_serving_speed(
         return
     draft.say(
         "times.serving",
-        speed=rate(stream.value),
+        speed=rate(stream.value, 2),
         low=whole(stream.low),
         high=whole(stream.high),
         ttft=format_significant(ttft.value, 2),
-        total=rate(total.value),
+        total=rate(total.value, 2),
         concurrency=concurrency,
         importance=importance,
     )

@@ -228,7 +228,8 @@ def _leanest(
     key = "fit.leanest" if is_language(report) else "fit.leanest_any"
     draft.say(key, need=gib(least.process_bytes), outcome=outcome(draft, least),
               seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
-    is_open = not is_language(report) and slots.gradient_checkpointing is None
+    said = (slots.batch, slots.gradient_checkpointing)
+    is_open = not is_language(report) and said == (None, None)
     return Found("depends" if is_open else "does_not_fit", memory_range(report), report)
 
 

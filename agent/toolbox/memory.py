@@ -194,9 +194,12 @@ def usual_for_kind(arguments: MemoryArguments, model: ResolvedModel) -> dict[str
 
 def _usual_for_card(arguments: MemoryArguments, card: ResolvedCard | None) -> dict[str, Any]:
     """fp16 where a card has no bf16 and no precision was named."""
-    is_old = card is not None and card.spec.bf16_supported is False
     is_open = arguments.task == "train" and arguments.precision is None
-    return {"precision": "fp16"} if is_old and is_open else {}
+    return {"precision": "fp16"} if is_open and _lacks_bf16(card) else {}
+
+
+def _lacks_bf16(card: ResolvedCard | None) -> bool:
+    return card is not None and card.spec.bf16_supported is False
 
 
 def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: ResolvedCard | None) -> Any:
@@ -302,10 +305,10 @@ def _report(
 ) -> MemoryReport:
     return MemoryReport(
         figures=_figures(estimate),
-        **_what_runs(arguments, model, estimate),
+        **_what_runs(arguments, model, estimate, card),
         **_sizes(estimate),
         **_against(card, fit, estimate),
-        assumptions=_assumptions(estimate, chosen),
+        assumptions=_assumptions(estimate, chosen, card),
         dominant_unknown=estimate.dominant_unknown,
         changes=tuple(
             ChangeOut(
@@ -334,7 +337,9 @@ def _figures(estimate: Any) -> tuple[FigureOut, ...]:
     )
 
 
-def _what_runs(arguments: MemoryArguments, model: ResolvedModel, estimate: Any) -> dict[str, Any]:
+def _what_runs(
+    arguments: MemoryArguments, model: ResolvedModel, estimate: Any, card: ResolvedCard | None
+) -> dict[str, Any]:
     """Fields that name the run."""
     workload, spec = estimate.workload, model.spec
     held = {a.name: a.value for a in estimate.assumptions}
@@ -352,6 +357,8 @@ def _what_runs(arguments: MemoryArguments, model: ResolvedModel, estimate: Any) 
         objective = workload.objective or "sft"
         return said | {"method": method, "objective": objective, "weight_format": None}
     form = str(workload.weight_format or held.get("weight_format") or "bf16")
+    if form == "bf16" and arguments.precision is None and _lacks_bf16(card):
+        form = "fp16"
     return said | {"method": None, "objective": None, "weight_format": form}
 
 
@@ -382,9 +389,17 @@ def _against(card: ResolvedCard | None, fit: Any, estimate: Any) -> dict[str, An
     }
 
 
-def _assumptions(estimate: Any, chosen: dict[str, Any]) -> tuple[AssumptionOut, ...]:
+def _assumptions(
+    estimate: Any, chosen: dict[str, Any], card: ResolvedCard | None
+) -> tuple[AssumptionOut, ...]:
+    """What was assumed; 16-bit weights are fp16 on a card without bf16."""
+
+    def value(a: Any) -> Any:
+        is_wide = a.name in ("weight_format", "kv_dtype") and a.value == "bf16"
+        return "fp16" if is_wide and _lacks_bf16(card) else a.value
+
     return tuple(
-        AssumptionOut(name=a.name, value=a.value, unit=a.unit, why=a.why)
+        AssumptionOut(name=a.name, value=value(a), unit=a.unit, why=a.why)
         for a in estimate.assumptions
     ) + tuple(
         AssumptionOut(name=name, value=value, unit="1", why="usual for models of this kind")
