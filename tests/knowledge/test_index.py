@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,7 @@ def test_a_snapshot_reads_back_as_it_was_written(tmp_path: Path) -> None:
     assert read.field.place(vectors[3]) == made.field.place(vectors[3])  # type: ignore[union-attr]
 
 
-def test_a_units_dense_score_is_that_of_its_best_view() -> None:
+def test_a_units_dense_score_is_of_its_best_view_and_of_its_three_best() -> None:
     sections = all_sections()[:6]
     texts = views_of(sections)
     vectors = np.zeros((len(texts), 4), dtype=np.float32)
@@ -125,7 +126,15 @@ def test_a_units_dense_score_is_that_of_its_best_view() -> None:
     scores = made.dense(np.array([1, 0, 0, 0], dtype=np.float32))
     best = int(scores.argmax())
     assert 3 in made.units[best]
-    assert scores[best] == pytest.approx(0.9)
+    assert scores[best] == pytest.approx((0.9 + (0.9 + 0.1 + 0.1) / 3) / 2)
+    assert np.delete(scores, best) == pytest.approx(0.1)
+
+
+def test_a_document_s_piece_has_one_view_and_its_cosine() -> None:
+    pieces = [replace(s, unit_id=str(n), trust="user") for n, s in enumerate(all_sections()[:4])]
+    vectors = np.diag([0.2, 0.4, 0.6, 0.8]).astype(np.float32)
+    made = Snapshot.build(pieces, vectors, embedder_id="x")
+    assert made.dense(np.ones(4, dtype=np.float32)) == pytest.approx([0.2, 0.4, 0.6, 0.8])
 
 
 # -- the parts -----------------------------------------------------------------------------------
