@@ -197,6 +197,9 @@ def _base(out: Resolution, history: Sequence[Request], *, wants_job: bool = Fals
         for request in reversed(history[-12:]):
             if _has_any(request, _SUBJECT):
                 return _with_card_of(request, last)
+    if last.intent == "concept" and not _has_any(last, _SUBJECT):
+        if any(out.get(slot) is not None and slot not in out.inferred for slot in _OF_A_JOB):
+            return last_job(history)  # the question about the card was an aside
     if changes_job and not _has_any(last, _TOPIC):
         for request in reversed(history[-12:]):
             if _has_any(request, _SUBJECT):
@@ -206,6 +209,18 @@ def _base(out: Resolution, history: Sequence[Request], *, wants_job: bool = Fals
             if _has_any(request, _TOPIC):
                 return request
     return last
+
+
+_OF_A_JOB = ("method", "seq_len", "batch", "quantization", "concurrency", "tp")
+"""Settings that only a job has."""
+
+
+def last_job(history: Sequence[Request]) -> Request:
+    """The latest request with a model or a size, else the last one."""
+    for request in reversed(history[-12:]):
+        if _has_any(request, _SUBJECT):
+            return request
+    return history[-1]
 
 
 def _with_card_of(job: Request, last: Request) -> Request:

@@ -18,6 +18,7 @@ from typing import cast
 
 from agent.answer import Intent
 from agent.understanding.data import load
+from agent.understanding.evidence import RULES_COUNT, evidence
 from agent.understanding.phrases import tables
 from agent.understanding.resolution import Resolution
 
@@ -143,10 +144,23 @@ def has_frame(text: str) -> bool:
     return any(tables("cues")[name].has(text) for name in _FRAMES)
 
 
-def choose_intent(features: set[str]) -> Intent:
-    """The intent with the highest score; the order of intents.yaml breaks ties."""
+def choose_intent(features: set[str], signed: str = "") -> Intent:
+    """The intent with the highest score; the order of intents.yaml breaks ties.
+
+    Args:
+        features: Features that hold.
+        signed: Folded text with signs for names; its words weigh as evidence.json says.
+    """
     scores = scores_of(features)
     best = max(scores, key=lambda intent: scores[intent])
     if scores[best] < _FAINT and not features & _JOB:
         return "concept"
+    if signed:
+        learned = evidence(signed, features)
+        totals = {
+            intent: RULES_COUNT * score + learned[intent]
+            for intent, score in scores.items()
+            if intent in learned
+        }
+        best = max(totals, key=lambda intent: totals[intent]) if totals else best
     return cast(Intent, best)

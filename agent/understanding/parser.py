@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from agent.answer import Intent, Language
 from agent.request import Goal, InvalidValue, Pasted, Request
 from agent.understanding.asking import clarifying_question
-from agent.understanding.conversation import Carried, carry_over, drop_taken_back, leans_on
-from agent.understanding.frames import asked
+from agent.understanding.conversation import (
+    Carried,
+    carry_over,
+    drop_taken_back,
+    last_job,
+    leans_on,
+)
+from agent.understanding.frames import asked, with_signs
 from agent.understanding.goal import goal_of, settle_goal
 from agent.understanding.intent import choose_intent, features_of, frame_features, has_frame
 from agent.understanding.language import language_of
@@ -30,7 +36,7 @@ from agent.understanding.readers.counts import (
 from agent.understanding.readers.durations import read_durations, read_rates
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
-from agent.understanding.readers.pairs import read_resolutions, read_shorthand
+from agent.understanding.readers.pairs import read_people, read_resolutions, read_shorthand
 from agent.understanding.readers.pasted import read_pasted
 from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.sizes import read_active, read_sizes
@@ -96,14 +102,14 @@ def parse(
     if again is not None:
         return again
     if history:
-        turn.prose = blanked(turn.prose, still_ranges(turn.prose, turn.board, history[-1]))
+        turn.prose = blanked(turn.prose, still_ranges(turn.prose, turn.board, last_job(history)))
     terse = bool(history) and is_only_settings(document.text.strip(), turn.board)
     if not terse and is_out_of_scope(
         document, turn.board, turn.asked, had_orders=bool(turn.orders), has_history=bool(history)
     ):
         return _request(turn, spoken, "out_of_scope", Carried(), invalid=(), question=None)
     goal = goal_of(turn.prose, out)
-    intent = choose_intent(_features(turn) | ({f"goal_{goal}"} if goal else set()))
+    intent = choose_intent(_features(turn, goal), with_signs(turn.prose, turn.board))
     if intent == "concept" and history and points_back(document.text, turn.board):
         intent = _asked_of_job(turn.prose, history[-1]) or intent
     if intent in ("fit_check", "catalog_lookup") and asks_card_figure(document.text, out):
@@ -146,12 +152,20 @@ def _read_turn(text: str) -> _Turn:
     )  # fmt: skip
 
 
-def _features(turn: _Turn) -> set[str]:
+def features_in(text: str) -> tuple[str, set[str]]:
+    """A question with signs for its names, and the features that hold for it."""
+    turn = _read_turn(text)
+    return with_signs(turn.prose, turn.board), _features(turn, goal_of(turn.prose, turn.out))
+
+
+def _features(turn: _Turn, goal: Goal | None = None) -> set[str]:
     """Features of the text for the choice of its kind."""
     extra = _extra(turn.pasted, turn.topics) | frame_features(turn.asked)
     mentions = [reading.value for reading in turn.board.of("instance_mention")]
     if mentions and all(f.category == "cpu" for m in mentions for f in m.lookup.families):
         extra.add("cpu_instance")
+    if goal is not None:
+        extra.add(f"goal_{goal}")
     return features_of(turn.prose, turn.out, extra)
 
 
@@ -210,6 +224,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_durations(document, board)
     read_rates(document, board)
     read_quantities(document, board)
+    read_people(document, board)
     read_amounts(document, board)
     read_counts(document, board)
     read_loose_tokens(document, board)
@@ -252,7 +267,7 @@ def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[R
     if turn.asked or has_frame(turn.prose):
         return own
     if base.intent in ("out_of_scope", "invalid_input"):
-        return choose_intent(_features(turn))
+        return choose_intent(_features(turn), with_signs(turn.prose, turn.board))
     if base.intent == "multi_gpu_plan" and any(r.intent == "fit_check" for r in history):
         return "fit_check"  # the question about links was an aside
     return "fit_check" if base.intent == "oom_diagnosis" else base.intent

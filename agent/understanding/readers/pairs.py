@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from agent.understanding.numerals import HAN, parse_number
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
@@ -28,6 +29,20 @@ def read_resolutions(document: Document, board: Board) -> None:
             continue
         board.add("img_size", max(sides), found.start(), found.end(), weight=3.0)
         document.take(found.start(), found.end())
+
+
+_PEOPLE = re.compile(
+    rf"(?P<n>\d{{1,6}}|{HAN}{{1,5}})\s?(?:多|来|几)?\s?(?:个|名|位)(?![卡张小月])[\u3400-\u9fff]{{1,4}}?(?:一起|同时|都|共同|来)?(?:用|使用|访问|提问|并发)(?!的?是|途)"
+)
+
+
+def read_people(document: Document, board: Board) -> None:
+    """Note "二十来个医生用": whoever they are, so many use it."""
+    for found in islice(_PEOPLE.finditer(document.rest()), _MOST):
+        value = parse_number(found["n"])
+        if value is not None and value >= 1 and value == int(value):
+            board.add("concurrency", int(value), found.start(), found.end(), weight=0.8)
+            document.take(found.start("n"), found.end("n"))
 
 
 def read_shorthand(document: Document, board: Board) -> None:
