@@ -83,7 +83,20 @@ def _score(sources: list[Path], as_json: bool) -> int:
             f"{s.name:<20}{s.rows:>6}{s.answered / s.rows:>10.0%}{s.median_error:>9.1%}"
             f"{s.baseline_error:>10.1%}{s.within:>8.0%}{s.covered:>9.0%}"
         )
+    _left_out()
     return 0
+
+
+def _left_out() -> None:
+    """Errors on rows whose source, card or model family was left out of the learning."""
+    from tools.speed import left_out_scores
+
+    print(f"{'left out of the learning':<34}{'rows':>6}{'median':>9}{'close':>8}{'covered':>9}")
+    for row in left_out_scores():
+        name = f"{row.name}, by {row.way}"
+        print(
+            f"{name:<34}{row.rows:>6}{row.median_error:>9.1%}{row.within:>8.0%}{row.covered:>9.0%}"
+        )
 
 
 def _runs(as_json: bool) -> int:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tools.speed.answers import (
         GroupScore,
+        LeftOutScore,
         answer_case,
+        left_out_scores,
         score_rows,
     )
     from tools.speed.encoding import (
@@ -101,6 +103,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "GroupScore": "answers",
+    "LeftOutScore": "answers",
+    "left_out_scores": "answers",
     "answer_case": "answers",
     "score_rows": "answers",
     "EncodingJob": "encoding",
@@ -174,6 +178,7 @@ __all__ = [
     "JobCost",
     "JobTime",
     "Layout",
+    "LeftOutScore",
     "LoadingReport",
     "NetworkShare",
     "RunCheck",
@@ -207,6 +212,7 @@ __all__ = [
     "image_speed",
     "job_cost",
     "job_hours",
+    "left_out_scores",
     "mtbf_hours_of",
     "network_share",
     "parse_layout",

@@ -6,14 +6,14 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tools.errors import AdvisorError, UnsupportedError, UserInputError
 from tools.provenance import Assumption
 from tools.speed import cases
 from tools.speed.encoding import cached_encoding_speed
 from tools.speed.hardware import card
-from tools.speed.results import Interval
+from tools.speed.results import Interval, load_data
 from tools.speed.serving import cached_serving_speed
 from tools.speed.serving_model import engine_of, weight_bytes, weight_format
 from tools.speed.shapes import shape_of
@@ -207,6 +207,39 @@ def score_rows(rows: Sequence[Mapping[str, Any]]) -> list[GroupScore]:
         if chosen:
             found.append(_score(name, chosen))
     return found
+
+
+class LeftOutScore(NamedTuple):
+    """Errors of the core rows of one kind when all rows like them were left out of the learning."""
+
+    name: str
+    way: str
+    """source, card, family or fold (a random fifth)."""
+    rows: int
+    median_error: float
+    within: float
+    """Share within 1.35 times."""
+    covered: float
+    """Share inside the interval."""
+
+
+def left_out_scores() -> tuple[LeftOutScore, ...]:
+    """How the constants carry over, as the last calibration found (data/*.json, `errors`)."""
+    found = []
+    for name in ("training", "serving", "vision"):
+        for way in ("fold", "source", "card", "family"):
+            row = load_data(name)["errors"][f"left_out_{way}"]
+            found.append(
+                LeftOutScore(
+                    name,
+                    way,
+                    row["rows_core"],
+                    row["median_core"],
+                    row["close_core"],
+                    row["held_core"],
+                )  # fmt: skip
+            )
+    return tuple(found)
 
 
 def _median(values: Sequence[float]) -> float:
