@@ -63,10 +63,9 @@ def spot_fixed(scene: Scene) -> list[Fields]:
 def too_little_claimed(scene: Scene) -> list[Fields]:
     """A need said for serving a model that its weights alone exceed."""
     out = scene.out
-    claimed, params = (
-        scene.board.value("need_gb") or scene.board.value("claimed_gb"),
-        out.get("params_b"),
-    )
+    bare = None if scene.cards else out.get("gpu_mem_gb")
+    claimed = scene.board.value("need_gb") or scene.board.value("claimed_gb") or bare
+    params = out.get("params_b")
     if not claimed or not params or out.get("task") == "train" or not scene.says("is_enough"):
         return []
     native = {"float8_e4m3fn": "fp8", "fp8": "fp8", "mxfp4": "mxfp4"}.get(

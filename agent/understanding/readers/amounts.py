@@ -14,7 +14,7 @@ from agent.understanding.text import Document
 _MOST = 60
 """Matches of one pattern that are looked at."""
 _SIZE = re.compile(
-    rf"(?<![a-z0-9.\-])(?P<number>{DIGITS})\s?(?P<unit>gib|gi|gigabytes?|gigs?|gb|g|tib|tb|t|mib|mb)(?P<plus>\+)?(?![a-z0-9/])"
+    rf"(?<![a-z0-9.\-])(?P<number>{DIGITS})\s?(?:个\s?)?(?P<unit>gib|gi|gigabytes?|gigs?|gb|g|tib|tb|t|mib|mb)(?P<plus>\+)?(?![a-z0-9/])"
 )
 _OWN_MEMORY = re.compile(r"\s?(?:的)?(?:内存|memory)")
 _FACTOR = {

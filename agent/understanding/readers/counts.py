@@ -21,7 +21,7 @@ _DUAL = re.compile(r"双卡|(?<![a-z])dual(?![a-z])|两卡")
 _NODES = rf"(?P<nodes>\d{{1,4}}|{HAN}{{1,3}}|(?<![a-z])(?:{_WORDS}))"
 _PER_NODE = re.compile(
     rf"{_NODES}\s?(?:个)?(?:台|机|节点|nodes?|machines?|servers?|boxes)\s?(?:的)?(?:机器|服务器)?"
-    r"\s?(?:of|x|\*|with|,|每台|各|each with|each)?"
+    r"\s?(?:of|x|\*|with|,|每台|每节点|每个节点|每机|每台机器|各|each with|each)?"
     rf"\s?(?P<per>\d{{1,2}}|{HAN}{{1,2}})\s?(?:x|\*|卡|张|块| |-gpu)"
 )
 _BEHIND_PER_NODE = re.compile(

@@ -90,6 +90,8 @@ def _read_format(document: Document, board: Board, mention: Any) -> None:
         bits = table("words", "quantization").find(document.text[mention.start : mention.end])
         named = bits[0].value if bits else None
     span = document.text[mention.start : mention.end]
+    if named == "q8":
+        named = "q8_0"
     if named in ("gptq-int4", "awq-int4"):
         named = named.partition("-")[0]
     if named in ("int4", "int8"):
