@@ -70,3 +70,31 @@ def test_hours_that_were_computed_cost_the_price_that_was_said() -> None:
     hours = next(r.report.hours.value for r in results if r.name == "estimate_time_and_cost")  # type: ignore[union-attr]  # a time report
     assert _figure(answer, "cost") == pytest.approx(2 * hours, rel=1e-3)
     assert "USD" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "price", "speed"),
+    [
+        # 2,040 over 600 GB/s
+        ("not the A10 but the A100 80G: worth 3.6x the price of gn7i for int4 7B inference?",
+         3.6, 3.4),
+        # 3,350 over 2,040 GB/s
+        ("H100 是 A100 80G 的 2.2 倍价格，跑 7B 推理划算吗", 2.2, 1.64),
+    ],
+)  # fmt: skip
+def test_a_dearer_card_is_judged_by_its_speed_for_the_money(
+    question: str, price: float, speed: float
+) -> None:
+    answer, _ = answered(question)
+    assert _figure(answer, "ratio of price") == price
+    assert _figure(answer, "ratio of speed") == pytest.approx(speed, abs=0.01)
+    assert "GB/s" in answer.text
+
+
+def test_notice_of_spot_is_told_for_every_cloud_asked_about() -> None:
+    """Half a minute at 350 MB/s is 10.5 GB: the states of 0.75 B parameters at 14 B each."""
+    answer, _ = answered("how long is the warning before AWS, Aliyun or GCP reclaim a spot GPU?")
+    assert [_figure(answer, f"{name}: notice") for name in ("aws", "alibaba", "gcp")] == [
+        120, 300, 30,
+    ]  # fmt: skip
+    assert _figure(answer, "params_saved") == pytest.approx(0.75e9)
