@@ -19,7 +19,7 @@ from agent.answer import (
     ToolCallOut,
     Verdict,
 )
-from agent.answering.phrases import full_width, phrase, sentence_case, tidy
+from agent.answering.phrases import phrase, sentence_case, tidy
 from agent.request import Request
 from agent.toolbox import Report, ToolResult
 
@@ -138,7 +138,7 @@ class Draft:
     def correct(self, premise: str, fact: str, source: str) -> None:
         """Puts a false premise right: among the answer's corrections and in its text."""
         if self.language == "zh":
-            premise, fact = full_width(premise), full_width(fact)
+            premise, fact = tidy(premise), tidy(fact)
         self._corrections.setdefault(fact, Correction(premise=premise, fact=fact, source=source))
 
     @property
