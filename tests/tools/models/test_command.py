@@ -16,8 +16,8 @@ def _output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_the_list_has_every_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(_output(capsys).splitlines()) == 403
-    assert len(json.loads(_output(capsys, "--json"))) == 403
+    assert len(_output(capsys).splitlines()) == 405
+    assert len(json.loads(_output(capsys, "--json"))) == 405
     lines = _output(capsys, "--kind", "moe-lm").splitlines()
     assert all("moe-lm" in line for line in lines)
 
