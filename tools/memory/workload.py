@@ -223,6 +223,8 @@ class InferenceWorkload(_Workload):
     """Diffusion: parts wait in host memory; one model, or one layer, on the card at a time."""
     vae_tiling: bool | None = None
     """Diffusion: the autoencoder decodes one image, tile by tile."""
+    vae_slicing: bool | None = None
+    """Diffusion: the autoencoder decodes the images of a batch one after the other."""
 
 
 Workload = TrainingWorkload | InferenceWorkload

@@ -126,6 +126,27 @@ def test_offload_and_tiling_save_memory_on_the_card() -> None:
     assert moved.host_ram_bytes > 5e9
 
 
+def test_images_decoded_one_after_the_other_need_the_room_of_one() -> None:
+    spec = get_model(SDXL)
+
+    def needs(batch: int, **fields: Any) -> int:
+        return estimate(
+            InferenceWorkload(spec, weight_format="fp16", batch=batch, image_px=1024, **fields)
+        ).part("activations")
+
+    assert needs(4) > 3 * needs(1)
+    assert needs(4, vae_slicing=True) == needs(1)
+
+
+def test_only_fp16_weights_raise_the_autoencoder() -> None:
+    spec = get_model(SDXL)
+    half, brain = (
+        estimate(InferenceWorkload(spec, weight_format=name, batch=1)).part("vae")
+        for name in ("fp16", "bf16")
+    )
+    assert half == 2 * brain
+
+
 def test_sdxl_lora_at_1024_fits_24_gb() -> None:
     need = estimate(TrainingWorkload(get_model(SDXL), method="lora", image_px=1024))
     usable = find_gpu("RTX 4090").spec.usable_bytes

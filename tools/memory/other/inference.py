@@ -16,6 +16,7 @@ _WHISPER_TOKENS = 128
 _BEAMS = 5
 """Default of the whisper and faster-whisper programs; transformers decodes greedily."""
 _T5_DECODED = 128
+_BFLOAT = ("bf16", "bfloat16")
 
 
 class Forward(NamedTuple):
@@ -58,10 +59,13 @@ def forward(workload: InferenceWorkload) -> Forward:
     weights = workload.model.params_total * bits / 8
     text, vae, moment, host = 0.0, 0.0, "forward", 0.0
     if rest is not None:
-        text, vae_width = rest.text_encoders * width, 4 if rest.vae_in_fp32 else width
+        # the fp32 cast is for fp16, whose range SDXL's autoencoder leaves; bf16 is not cast
+        raised = rest.vae_in_fp32 and name.casefold() not in _BFLOAT
+        text, vae_width = rest.text_encoders * width, 4 if raised else width
         vae = float(rest.vae * vae_width)
+        images = 1 if workload.vae_slicing else batch
         decode = decode_bytes(
-            shape.pixels, batch, width=vae_width, tiled=bool(workload.vae_tiling)
+            shape.pixels, images, width=vae_width, tiled=bool(workload.vae_tiling)
         )  # fmt: skip
         if workload.pipeline_offload is not None:
             return _offloaded(workload, fill, form.origin, rest, weights, text, vae, work, decode)
