@@ -68,7 +68,7 @@ def load_goals(report: Path = LOAD_REPORT) -> list[str]:
 
 
 PARTS = (
-    Part("slow", ("make", "test-slow"), 900, "10,000 documents, every labelled query"),
+    Part("slow", ("make", "test-slow"), 1200, "10,000 documents, every labelled query"),
     Part("fuzz", ("make", "fuzz"), 900, "50,000 mutated questions"),
     Part(
         "fuzz-http",
