@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import threading
 from collections.abc import Callable
 from types import ModuleType
@@ -40,6 +41,12 @@ _CAPABILITIES = (
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""
 _LEFT_ALONE = ("out_of_scope", "invalid_input")
+_ON_CPU_ONLY = ("scikit-learn", "sklearn")
+_SPEED = re.compile(
+    r"tok(?:en)?s?\s?(?:/|per|a)\s?s|t/s|每秒(?:多少|几|大概|能)?.{0,6}(?:token|字)|decode speed"
+    r"|how fast|(?:token|字)/秒|推理速度|生成速度|解码速度",
+    re.IGNORECASE,
+)
 _IMPORTING = threading.Lock()
 
 
@@ -47,6 +54,12 @@ def _module(name: str) -> ModuleType:
     """A composer's module. They import one another, so only one thread at a time may begin."""
     with _IMPORTING:
         return importlib.import_module(f"agent.answering.{name}")
+
+
+def asks_speed(request: Request) -> bool:
+    """Whether tokens per second are asked for."""
+    has_card = request.slots.gpu not in (None, "none")
+    return has_card and _SPEED.search(request.search_query) is not None
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -63,6 +76,10 @@ def compose(request: Request, context: Context) -> Plan:
     if prices.is_price_ranking(request):
         return cast(Plan, prices.compose_ranking(request))
     name = _MODULES[request.intent]
+    if name == "fit" and request.slots.task == "infer" and asks_speed(request):
+        name = "plans"
+    if (request.slots.model or "").casefold() in _ON_CPU_ONLY:
+        name = "cpu_or_gpu"
     if name == "fit" and request.slots.task != "train" and (request.slots.tp or 1) > 1:
         name = "plans"
     composer = cast(Callable[[Request, Context], Plan], _module(name).compose)

@@ -29,7 +29,7 @@ _LINKS = re.compile(
     re.IGNORECASE,
 )
 _LINK = re.compile(
-    r"(?<![\d.])(?P<n>\d{1,4})\s?(?:Gbps|Gbit(?:/s)?|Gb/s|GbE|G\s?(?:RoCE|IB|InfiniBand|RDMA|EFA"
+    r"(?<![\d.])(?P<n>\d{1,4})\s?(?:Gbps|Gbit(?:/s)?|Gb/s|GbE|Gb?\s?(?:RoCE|IB|InfiniBand|RDMA|EFA"
     r"|Ethernet|网|以太|带宽|HDR|NDR|EDR))(?![a-z])"
 )
 """Case counts: Gb/s are bits, GB/s bytes."""
@@ -70,6 +70,18 @@ def links_gbps(text: str) -> float | None:
     return float(size) * (1000 if unit.lower() == "t" else 1) * times
 
 
+def link_said(text: str) -> float | None:
+    """Gbit/s of a machine's link that a text names; Gb are bits, GB bytes.
+
+    >>> link_said("8 H100 with 400Gb IB"), link_said("两台万兆"), link_said("busbw 6 GB/s")
+    (400.0, 10.0, None)
+    """
+    written = _LINK.search(text)
+    if written is None and "万兆" in text:
+        return 10.0
+    return links_gbps(text) or (float(written["n"]) if written is not None else None)
+
+
 def compose(request: Request, context: Context) -> Plan:
     """The share of the link, what it means, and what to check."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
@@ -98,9 +110,7 @@ def _nominal(
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], float | None]:
     """Nominal Gbit/s of one machine: as said, else of its type in the catalog."""
     slots = draft.request.slots
-    text = draft.request.search_query
-    written = _LINK.search(text)
-    gbps = links_gbps(text) or (float(written["n"]) if written is not None else None)
+    gbps = link_said(draft.request.search_query)
     if slots.instance is None or gbps is not None:
         return gbps
     results = yield (Call("find_instances", {"name": slots.instance, "limit": 50,

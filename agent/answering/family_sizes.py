@@ -48,7 +48,8 @@ def compose(request: Request, context: Context) -> Plan:
     results = yield (_look_up(draft),)
     draft.use(*results)
     report = results[0].report
-    rows = _by_size(report)
+    size_gb = request.slots.gpu_mem_gb
+    rows = [r for r in _by_size(report) if size_gb in (None, r.gpu_memory_gb)]
     if rows and isinstance(report, InstancesReport) and report.kind == "type":
         again = yield (Call("find_instances", {"name": rows[0].family, "limit": 50,
                                                "provider": rows[0].provider}),)  # fmt: skip
@@ -70,6 +71,7 @@ def _look_up(draft: Draft) -> Call:
         said["region"] = default_region(draft)
     else:
         said["gpu"] = slots.gpu
+        said["any_variant"] = True
         said["min_gpu_count"] = slots.gpu_count if _is_said(draft, "gpu_count") else None
     return Call("find_instances", {k: v for k, v in said.items() if v is not None})
 

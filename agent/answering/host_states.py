@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from agent.answer import Verdict
@@ -10,6 +11,11 @@ from agent.answering.found import Found
 from agent.toolbox.memory import MemoryReport
 from tools.units import GIB, format_significant, gb_from_bytes
 
+_HOST = re.compile(
+    r"(?:host|主机|cpu)(?: ?(?:memory|mem|ram|内存))?\s?(?:only |has |of |is |只有|有|是)?[:=]?\s?"
+    r"(?P<n>\d{2,5})\s?g(?:i?b)?(?![a-z])|(?P<m>\d{2,5})\s?g(?:i?b)? (?:of )?(?:host|system|cpu)",
+    re.IGNORECASE,
+)
 LOW, HIGH = 0.95, 1.4
 """Around the computed states: buffers, pinned copies, loading and the system."""
 _USABLE = 0.9
@@ -33,7 +39,8 @@ def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
         what=draft.phrase(f"host_states.{kept}"), params=f"{report.params / 1e9:.3g}B",
         bytes=format_significant(per_param, 2), importance=HEAD,
     )  # fmt: skip
-    ram = slots.host_ram_gb
+    said = _HOST.search(draft.request.search_query)
+    ram = slots.host_ram_gb or (float(said["n"] or said["m"]) if said is not None else None)
     if ram is None:
         draft.say("host_states.open", importance=BODY)
         return found

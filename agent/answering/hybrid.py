@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from agent.answer import Answer, AssumptionOut, Verdict
+from agent.answering.busbw import link_said
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
@@ -107,7 +108,7 @@ _MOST_IN_A_NODE = 8
 
 def _gbps(draft: Draft) -> float:
     """The link between nodes in Gbit/s: as said, else assumed."""
-    said = draft.request.slots.bandwidth_gbps
+    said = link_said(draft.request.search_query) or draft.request.slots.bandwidth_gbps
     terabit = _TERABIT.search(draft.request.search_query)
     if terabit is not None:
         return float(terabit["n"]) * 1000

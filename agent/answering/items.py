@@ -42,7 +42,8 @@ def applies(request: Request, context: Context) -> bool:
     slots = request.slots
     if slots.model is None or slots.gpu in (None, "none") or slots.step_s is not None:
         return False
-    if slots.models is not None or slots.gpus is not None or request.goal is not None:
+    is_rate = slots.request_rate_per_s is not None
+    if slots.models is not None or slots.gpus is not None or (request.goal and not is_rate):
         return False
     if is_live(request):
         return True
@@ -108,6 +109,9 @@ def _say_memory(
     memory = results[0].report
     if not isinstance(memory, MemoryReport) or memory.verdict is None:
         return Found("depends", None, None)
+    if memory.verdict == "does_not_fit":
+        draft.lead("items.does_not_fit", need=gib(memory.process_bytes),
+                   usable=gib(memory.usable_bytes or 0))  # fmt: skip
     draft.say("items.memory", need=gib(memory.process_bytes), usable=gib(memory.usable_bytes or 0),
               outcome=outcome(draft, memory), importance=HEAD)  # fmt: skip
     draft.figure("usable", memory.usable_bytes or 0, "B", sources=("data:gpus.csv",))

@@ -29,6 +29,10 @@ def compose(request: Request, context: Context) -> Plan:
     has_model = slots.model is not None or slots.params_b is not None
     if has_model and free_bytes(request) is not None:
         return (yield from oom.occupied(draft))
+    if has_model and slots.gpu not in (None, "none"):
+        from agent.answering import fit
+
+        return (yield from fit.compose(request, context))
     if has_model and (slots.gpu == "none" or slots.host_ram_gb is not None):
         return (yield from compose_host(draft))
     results = yield (Call("probe_local_gpu", {}),)

@@ -10,6 +10,7 @@ from agent.answer import Answer
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.numbers import count, duration, money, whole
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.storage_rate import items_said
 from agent.request import Request
 from agent.toolbox import ToolResult
 from tools.units import format_significant
@@ -19,14 +20,17 @@ _IMAGES = re.compile(
 )
 _DEADLINE = re.compile(
     r"(?:done|finish(?:ed)?|complete[d]?|ready|through)\s(?:in|within|by|before|over)|within"
-    r"|deadline|in \d+\s?(?:h|hours?|days?)|overnight"
-    r"|(?:内|之内|以内|天内|小时内)|跑完|处理完|搞定|做完|弄完",
+    r"|by (?:tomorrow|tonight|monday|friday|the weekend)|deadline|in \d+ ?(?:h|hours?|days?)"
+    r"|overnight|(?:内|之内|以内|天内|小时内)|跑完|处理完|搞定|做完|弄完",
     re.IGNORECASE,
 )
 _HOW_FAST = re.compile(
     r"how (?:many|fast)|throughput|per second|/s(?![a-z])|几张|多少张?卡|几块|多快|每秒|吞吐"
     r"|够不够|够吗",
     re.IGNORECASE,
+)
+_PER_SECOND = re.compile(
+    r"(?:it|iter|step)s?/s(?:ec)?\s?(?:[=:]|是|为|of|at)?\s?(?P<n>\d+(?:\.\d+)?)", re.IGNORECASE
 )
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
@@ -44,13 +48,15 @@ def _pace(request: Request) -> float | None:
     slots = request.slots
     if slots.step_s is not None:
         return slots.step_s
-    return 1 / slots.steps_per_s if slots.steps_per_s else None
+    said = _PER_SECOND.search(request.search_query)
+    rate = slots.steps_per_s or (float(said["n"]) if said is not None else None)
+    return 1 / rate if rate else None
 
 
 def _is_due(request: Request) -> bool:
     """Items to run through a model by a time that was said."""
     slots, text = request.slots, request.search_query
-    items = slots.samples or slots.rows
+    items = slots.samples or slots.rows or items_said(text)
     is_inference = slots.task != "train" and slots.method is None and slots.epochs is None
     return bool(
         items and slots.hours and is_inference and slots.price is None and slots.budget is None
@@ -113,7 +119,8 @@ def _exact(hours: float, draft: Draft) -> str:
 
 def _due(draft: Draft) -> Steps:
     slots = draft.request.slots
-    amount, hours = float(slots.samples or slots.rows or 0), slots.hours or 1.0
+    said = slots.samples or slots.rows or items_said(draft.request.search_query) or 0
+    amount, hours = float(said), slots.hours or 1.0
     rate = amount / (hours * 3600)
     is_image = _IMAGES.search(draft.request.search_query) is not None
     unit = draft.phrase("remaining.unit_image" if is_image else "remaining.unit_row")
@@ -147,7 +154,9 @@ def _cards(draft: Draft, rate: float) -> Generator[tuple[Call, ...], tuple[ToolR
     if slots.model is None or slots.gpu in (None, "none"):
         return False
     arguments = {"model": slots.model, "gpu": slots.gpu, "params_b": slots.params_b,
-                 "precision": slots.precision, "image_px": slots.img_size}  # fmt: skip
+                 "precision": slots.precision, "image_px": slots.img_size,
+                 "item": "image" if _IMAGES.search(draft.request.search_query) else None,
+                 }  # fmt: skip
     results = yield (Call("item_speed", {k: v for k, v in arguments.items() if v is not None}),)
     report = results[0].report
     if not isinstance(report, ItemReport):

@@ -26,7 +26,7 @@ _RATE = re.compile(
 )
 _SIZE = re.compile(r"(?P<n>\d+(?:\.\d+)?)\s?(?P<unit>[km]i?b)(?!\s?/|ps|/s|it)", re.IGNORECASE)
 _COUNT = re.compile(
-    r"(?P<n>\d[\d,]*(?:\.\d+)?)\s?(?P<k>k|m|万|百万|亿|million)?\s?(?:张|个|条)?\s?"
+    r"(?P<n>\d[\d,]*(?:\.\d+)?)\s?(?P<k>k|m|万|百万|亿|million)?\s?(?:张|个|条)?\s?(?:[a-z]+\s)?"
     r"(?:jpe?gs?|images?|files?|photos?|pictures?|samples?|图片|图|文件|样本)(?!\s?(?:/|per|a)\s?s)",
     re.IGNORECASE,
 )
@@ -44,6 +44,8 @@ _BY_PROVIDER = {"aws": "s3", "gcp": "gcs", "alibaba": "oss"}
 _NAMED = ((re.compile(r"(?<![a-z])s3(?![a-z0-9])", re.IGNORECASE), "s3"),
           (re.compile(r"gcs|google", re.IGNORECASE), "gcs"),
           (re.compile(r"(?<![a-z])oss(?![a-z])|阿里", re.IGNORECASE), "oss"))  # fmt: skip
+_LARGEST_KB = 50_000.0
+"""Beyond this a file is a shard, not a sample."""
 _FIRST_BYTE_S = 0.05
 """Seconds to the first byte of a small object: tens of milliseconds."""
 _SHARD_MB = 256.0
@@ -81,10 +83,11 @@ def size_kb(request: Request) -> float | None:
     """Mean size of a file in KB (10**3 bytes)."""
     if request.slots.img_kb is not None:
         return request.slots.img_kb
-    found = _SIZE.search(request.search_query)
-    if found is None:
-        return None
-    return float(found["n"]) * (1000 if found["unit"].lower().startswith("m") else 1)
+    sizes = [
+        float(found["n"]) * (1000 if found["unit"].lower().startswith("m") else 1)
+        for found in _SIZE.finditer(request.search_query)
+    ]
+    return min((size for size in sizes if size <= _LARGEST_KB), default=None)
 
 
 def _read(pattern: re.Pattern[str], text: str) -> float | None:
@@ -94,6 +97,15 @@ def _read(pattern: re.Pattern[str], text: str) -> float | None:
     groups = found.groupdict()
     written, scale = groups["n"] or groups.get("n2"), groups.get("k") or groups.get("k2")
     return float((written or "0").replace(",", "")) * _SCALES.get((scale or "").lower(), 1.0)
+
+
+def items_said(text: str) -> float | None:
+    """How many images, files or samples a text names.
+
+    >>> items_said("8M product photos by tomorrow"), items_said("3 seeds")
+    (8000000.0, None)
+    """
+    return _read(_COUNT, text)
 
 
 def compose(request: Request, context: Context) -> Plan:

@@ -39,6 +39,12 @@ _PER_CARD = re.compile(
     r"|一?张卡(?:每|一)|卡时|单卡.{0,4}价",
     re.IGNORECASE,
 )
+_MINUTES = re.compile(
+    r"(?:each|every|per|a|one|每个?|一个?|一)\s?(?:run|fold|seed|trial|experiment|次|折|组|轮|个)?[^\d.。;]"
+    r"{0,16}(?P<n>\d{1,4})\s?(?:minutes|mins?|分钟)"
+    r"|(?P<m>\d{1,4})\s?(?:minutes|mins?|分钟)\s?(?:per|each|a|every|一次|一折|一组)",
+    re.IGNORECASE,
+)
 _CARD_HOUR = re.compile(
     r"(?:per|a|/)\s?(?:gpu|card)[- /]?(?:h(?![a-z])|hours?|hr)|卡时|每?卡(?:每|一)?小时",
     re.IGNORECASE,
@@ -52,6 +58,8 @@ _SHORT = 60
 """Characters of a question that leans on the turn before."""
 _REMEMBERED = 3
 """Turns back to which "it" reaches."""
+_DAY = 24.0
+"""Hours of "24 hours a day"."""
 _DAYS_OF_MONTH = 720.0
 """Hours that "24/7 for a month" is read as."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
@@ -67,6 +75,7 @@ class _Factor(NamedTuple):
 
 def applies(request: Request, context: Context) -> bool:
     """True for a sum whose factors are all given or stand in the catalog."""
+    request = with_minutes(request)
     slots = request.slots
     if request.intent not in _INTENTS or slots.budget is not None or slots.step_s is not None:
         return False
@@ -88,6 +97,7 @@ def applies(request: Request, context: Context) -> bool:
 
 def compose(request: Request, context: Context) -> Plan:
     """The product, each factor told."""
+    request = with_minutes(request)
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
     price = price_said(request)
@@ -97,6 +107,16 @@ def compose(request: Request, context: Context) -> Plan:
     if price is not None and price.per == "hour" and slots.hours is not None:
         return _of_price(draft, price)
     return (yield from _of_instance(draft, machine_meant(request, context)))
+
+
+def with_minutes(request: Request) -> Request:
+    """The request with the minutes of a run as its hours, where only those were said."""
+    found = _MINUTES.search(request.search_query)
+    if found is None or request.slots.hours is not None or request.slots.runs is None:
+        return request
+    hours = float(found["n"] or found["m"]) / 60
+    slots = request.slots.model_copy(update={"hours": round(hours, 6)})
+    return request.model_copy(update={"slots": slots})
 
 
 def machine_meant(request: Request, context: Context) -> str | None:
@@ -138,7 +158,7 @@ def is_per_card(request: Request) -> bool:
 
 
 def _is_month(request: Request) -> bool:
-    is_open = request.slots.hours in (None, _DAYS_OF_MONTH)
+    is_open = request.slots.hours in (None, _DAYS_OF_MONTH, _DAY)
     return is_open and _MONTH.search(request.search_query) is not None
 
 

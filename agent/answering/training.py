@@ -91,7 +91,7 @@ def training(draft: Draft) -> Steps:
     if found.verdict != "fits":
         is_saved = yield from ways_out(draft, report, is_method_open=is_method_open)
         reaches_below = report.low_bytes <= (report.usable_bytes or 0)
-        if is_saved and reaches_below and found.verdict == "does_not_fit":
+        if is_saved and not slots.offload and reaches_below and found.verdict == "does_not_fit":
             found = replace(found, verdict="depends")
             draft.lead("fit.settings_decide")
     found = say_host_states(draft, report, found)

@@ -35,6 +35,7 @@ _RATIO = re.compile(
     re.IGNORECASE,
 )
 _EVEN = 0.15
+_PAIR = 2
 _TEXT_KINDS = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
@@ -52,27 +53,34 @@ def applies(request: Request, context: Context) -> bool:
     if slots.budget is not None or _WORTH.search(request.search_query) is None:
         return False
     has_two = len(slots.gpus or ()) == 2
+    has_types = len(slots.instances or ()) == 2
     has_pair = slots.gpu not in (None, "none") and slots.instance is not None
     is_asked = request.intent in ("gpu_compare", "cost_estimate", "recommend_instance")
     has_ratio = _RATIO.search(request.search_query) is not None
-    return is_asked and (has_pair or (has_two and has_ratio)) and slots.samples is None
+    return (
+        is_asked and (has_pair or ((has_two or has_types) and has_ratio)) and slots.samples is None
+    )
 
 
 def compose(request: Request, context: Context) -> Plan:
     """Ratio of price beside the ratios of bandwidth and compute, and whether both hold the job."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
-    names = list(slots.gpus or (slots.gpu,))
+    names: list[str | None] = list(slots.gpus or ((slots.gpu,) if slots.gpu else ()))
     if len(names) < 2:
-        looked = yield (Call("find_instances", {"name": slots.instance, "limit": 50, **(
-            {"provider": slots.provider} if slots.provider else {})}),)  # fmt: skip
+        types = slots.instances or (slots.instance,)
+        looked = yield tuple(
+            Call("find_instances", {"name": name, "limit": 50, **(
+                {"provider": slots.provider} if slots.provider else {})})
+            for name in types
+        )  # fmt: skip
         draft.use(*looked)
-        other = _card_of(looked[0].report)
-        if other is None or other == names[0]:
+        others = [card for result in looked if (card := _card_of(result.report)) is not None]
+        names = list(dict.fromkeys((*names, *others)))
+        if len(names) != _PAIR:
             from agent.answering import compare
 
             return (yield from compare.compose(request, context))
-        names.append(other)
     currency = currency_of(draft)
     results = yield (
         *(Call("find_gpu", {"name": name}) for name in names),

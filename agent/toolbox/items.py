@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import Field
@@ -38,6 +39,9 @@ class ItemArguments(Arguments):
     image_px: int | None = Field(None, ge=1, description="Pixels per side")
     denoising_steps: int | None = Field(None, ge=1, description="Diffusion: steps of one image")
     tokens: int | None = Field(None, ge=1, description="Tokens of one text")
+    item: Literal["image", "text"] | None = Field(
+        None, description="What a model of images and texts (CLIP) is given"
+    )
 
 
 class ItemReport(Report):
@@ -72,6 +76,9 @@ def item_speed(arguments: ItemArguments) -> ItemReport:
         UserInputError: Unknown names; models that are timed in tokens.
     """
     kind = kind_of(arguments.model)
+    tower = _image_tower(arguments.model) if arguments.item == "image" else None
+    if kind == "text" and tower is not None:
+        return _images(arguments.model_copy(update={"model": tower, "params_b": None}))
     if kind == "speech":
         return _speech(arguments)
     if kind == "text":
@@ -136,6 +143,22 @@ def _images(arguments: ItemArguments) -> ItemReport:
     )  # fmt: skip
     return _report("image", speed, speed.samples_per_s, assumed=assumed,
                    denoising_steps=steps if is_diffusion else None)  # fmt: skip
+
+
+_TOWER = re.compile(r"vit[-_ ]?(?P<size>b|l|h|base|large|huge)[-_/ ]?(?:patch)?(?P<patch>14|16|32)")
+_SIZES = {"b": "base", "l": "large", "h": "huge"}
+
+
+def _image_tower(name: str) -> str | None:
+    """The vision transformer inside a model of images and texts.
+
+    >>> _image_tower("openai/clip-vit-large-patch14"), _image_tower("bge-m3")
+    ('vit_large_patch14_224', None)
+    """
+    found = _TOWER.search(name.casefold())
+    if found is None:
+        return None
+    return f"vit_{_SIZES[found['size'][0]]}_patch{found['patch']}_224"
 
 
 def _network(written: str) -> str:

@@ -44,6 +44,8 @@ _JOB = (
     "model_family",
     "runs",
     "steps_done",
+    "img_kb",
+    "gpu_img_s",
 )
 
 

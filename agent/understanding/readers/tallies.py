@@ -70,8 +70,22 @@ def _value(written: str | None) -> int | None:
     return int(value) if value is not None and value >= 1 and value == int(value) else None
 
 
+_LINKS = {"百兆": 0.1, "千兆": 1.0, "双万兆": 20.0, "万兆": 10.0}
+_WORDED_LINK = re.compile(
+    r"(双万兆|万兆|千兆|百兆)(?:以太)?(?:网卡|网络|网口|内网|网|带宽|光纤|口|电口|光口)?"
+)
+_LISTED = re.compile(r"(?:^|\n|\s)gpu (?P<n>\d{1,2}):[^\n]{0,80}?\(uuid")
+"""A line of `nvidia-smi -L`: one card each."""
+
+
 def read_tallies(document: Document, board: Board) -> None:
     """Note runs, steps done with their total, copies kept, and machines beside a type's name."""
+    listed = {found["n"] for found in islice(_LISTED.finditer(document.text), _MOST)}
+    if len(listed) > 1:
+        board.add("loose_count", len(listed), weight=3)
+    for found in islice(_WORDED_LINK.finditer(document.rest()), _MOST):
+        board.add("bandwidth_gbps", _LINKS[found[1]], found.start(), found.end())
+        document.take(found.start(), found.end())
     _read_runs(document, board)
     _read_progress(document, board)
     for found in islice(_COPIES.finditer(document.rest()), _MOST):
