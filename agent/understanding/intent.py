@@ -144,18 +144,22 @@ def has_frame(text: str) -> bool:
     return any(tables("cues")[name].has(text) for name in _FRAMES)
 
 
+_OF_A_LOG = ("pasted_", "error_")
+
+
 def choose_intent(features: set[str], signed: str = "") -> Intent:
     """The intent with the highest score; the order of intents.yaml breaks ties.
 
     Args:
         features: Features that hold.
-        signed: Folded text with signs for names; its words weigh as evidence.json says.
+        signed: Folded text with signs for names; its words weigh as evidence.json says, unless
+            a log or a configuration stands among them.
     """
     scores = scores_of(features)
     best = max(scores, key=lambda intent: scores[intent])
     if scores[best] < _FAINT and not features & _JOB:
         return "concept"
-    if signed:
+    if signed and not any(name.startswith(_OF_A_LOG) for name in features):
         learned = evidence(signed, features)
         totals = {
             intent: RULES_COUNT * score + learned[intent]

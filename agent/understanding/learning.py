@@ -1,4 +1,4 @@
-"""Learn the evidence table from labelled questions: ``python -m agent.understanding.learning FILE...``.
+"""Learn the evidence table: ``python -m agent.understanding.learning FILE...``.
 
 A multinomial logistic regression over the marks of a question and its features, with the scores
 of intents.yaml (scaled) as its starting point and a penalty on every weight. Marks that stand in

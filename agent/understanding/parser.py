@@ -12,7 +12,6 @@ from agent.understanding.asking import clarifying_question
 from agent.understanding.conversation import (
     Carried,
     carry_over,
-    drop_taken_back,
     last_job,
     leans_on,
 )
@@ -46,6 +45,7 @@ from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve import resolve
 from agent.understanding.scope import is_out_of_scope, points_back, set_aside
+from agent.understanding.taken_back import drop_taken_back
 from agent.understanding.terse import asks_card_figure, is_only_settings, said_again, still_ranges
 from agent.understanding.text import Document, blanked
 from agent.understanding.topics import has_telling_topic, search_query, topics_of

@@ -57,9 +57,9 @@ def read_counts(document: Document, board: Board) -> None:
             board.add("loose_count", int(value), found.start(), found.end())
     _read_pictures(text, board)
     for found in islice(_OF_THEM.finditer(text), _MOST_MATCHES):
-        count = _whole(found["n"] or found["m"])
-        if count:
-            board.add("loose_count", count, found.start(), found.end(), weight=3.0)
+        some = _whole(found["n"] or found["m"])
+        if some:
+            board.add("loose_count", some, found.start(), found.end(), weight=3.0)
     if _LAUNCHED.search(text):
         for found in islice(_PROCESSES.finditer(text), _MOST_MATCHES):
             board.add("loose_count", int(found["n"]), found.start(), found.end(), weight=1.5)
@@ -73,7 +73,8 @@ _PROCESSES = re.compile(
     r"(?<![a-z0-9.])(?P<n>\d{1,3})\s?(?:gpu )?(?:process(?:es)?|ranks|进程|个进程)(?![a-z])"
 )
 _OF_THEM = re.compile(
-    rf"(?:just|only|with|on)\s{_COUNT}\s(?:of\s(?:them|em|these|those)|cards)(?![a-z])|(?:只用|只上|就用|用其中){_COUNT.replace('<n>', '<m>')}\s?(?:张|块)"
+    rf"(?:just|only|with|on)\s{_COUNT}\s(?:of\s(?:them|em|these|those)|cards)(?![a-z])"
+    rf"|(?:只用|只上|就用|用其中){_COUNT.replace('<n>', '<m>')}\s?(?:张|块)"
 )
 _PICTURES = re.compile(
     r"(?<![a-z0-9.])(?P<n>\d{1,9}(?:\.\d{1,3})?\s?[万kw千]|\d{4,9})\s?(?:多|来)?张(?!卡|显卡|\s?[a-z]?\d{2,4})"

@@ -27,7 +27,8 @@ _BUS_ID = re.compile(
 )
 _COMMANDS = {
     "vllm": re.compile(
-        r"vllm serve\s+(?P<model>\S{2,120})|vllm\.entrypoints|vllm/vllm-openai|(?<![a-z])vllm\s+(?:bench|run)"
+        r"vllm serve\s+(?P<model>\S{2,120})|vllm\.entrypoints|vllm/vllm-openai"
+        r"|(?<![a-z])vllm\s+(?:bench|run)"
     ),
     "llama-server": re.compile(r"(?<![a-z])(?:\./)?llama-server(?:\.exe)?\s+-"),
     "llama-cli": re.compile(r"(?<![a-z])(?:\./)?llama-cli(?:\.exe)?\s+-"),
@@ -100,14 +101,15 @@ _LOADING = re.compile(
     r"(?:loading|downloading|fetching)[^\n]{0,60}(?:shards?|files?|weights):?\s{0,3}\d{1,3}\s?%[^\n]{0,160}"
 )
 _FREE = re.compile(
-    r"(?<![a-z])(?:mem:\s{1,20}|free -[gh][^\d\n]{0,8})(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt]i?(?![a-z]))?"
+    r"(?<![a-z])(?:mem:\s{1,20}|free -[gh][^\d\n]{0,8})"
+    r"(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt]i?(?![a-z]))?"
 )
 _FREE_UNIT = {"m": 1 / 1024, "g": 1.0, "t": 1024.0}
 _LARGEST_HOST_GB = 8192
 
 
 def _host_memory(document: Document, board: Board) -> None:
-    """The host's memory from the first figure of ``free``; without a unit GiB, or MiB when large."""
+    """The host's memory from the first figure of ``free``; without a unit GiB or, large, MiB."""
     found = _FREE.search(document.text)
     if found is None:
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.request import Pasted, Request
 from agent.understanding import parse
 from tools.units import GIB, MIB
@@ -221,4 +223,120 @@ def test_needle_in_a_megabyte_of_log_is_found() -> None:
     request = parse(text)
     assert pasted(request, "cuda_oom").fields["other_process_ids"] == [3210]
     assert request.slots.params_b == 7
+    assert request.intent == "oom_diagnosis"
+
+
+TYPO_OOM = (
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.25 GiB. GPU 0 has a "
+    "total capacty of 23.50 GiB of which 768.00 MiB is free. Including non-PyTorch memory, this "
+    "process has 22.75 GiB memory in use."
+)
+
+
+def test_the_total_is_read_where_torch_misspells_capacity() -> None:
+    request = parse(TYPO_OOM)
+    assert pasted(request, "cuda_oom").fields["total_bytes"] == int(23.5 * GIB)
+    assert request.slots.gpu_mem_gb is None
+
+
+def test_other_allocators_run_out_of_memory_too() -> None:
+    llama = parse("ggml: allocating 18432.00 MiB on device 0: cudaMalloc failed: out of memory")
+    jax = parse("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes")
+    assert pasted(llama, "cuda_oom").fields["tried_bytes"] == 18 * GIB
+    assert pasted(jax, "cuda_oom").fields["tried_bytes"] == 16 * GIB
+    assert llama.intent == jax.intent == "oom_diagnosis"
+
+
+def test_the_kernel_writes_kb_and_means_kib() -> None:
+    request = parse("Out of memory: Killed process 1 (python) total-vm:9kB, anon-rss:125829120kB")
+    assert pasted(request, "host_kill").fields["rss_bytes"] == 120 * GIB
+
+
+def test_a_bar_of_loading_weights_counts_no_steps() -> None:
+    request = parse(
+        "Loading checkpoint shards:  67%|##    | 2/3 [00:41<00:20, 20.9s/it]\nKilled\n"
+        "free -g: 15 total, qwen2.5-7b on A10"
+    )
+    assert [item.kind for item in request.pasted] == ["host_kill"]
+    assert request.slots.host_ram_gb == 15
+    assert request.slots.steps is None
+
+
+def test_a_table_of_nvidia_smi_in_csv_gives_its_cards() -> None:
+    slots = parse(
+        "index, name, memory.total [MiB], memory.used [MiB]\n"
+        "0, NVIDIA GeForce RTX 4090, 24564 MiB, 620 MiB\n"
+        "1, NVIDIA GeForce RTX 4090, 24564 MiB, 18 MiB\nqlora 33b ok?"
+    ).slots
+    assert (slots.gpu_count, slots.gpu_mem_used_mib, slots.gpu_mem_gb) == (2, 620, None)
+
+
+def test_gpustat_lines_give_use_and_total() -> None:
+    slots = parse("[0] NVIDIA A30 | 33'C, 0 % |   512 / 24576 MB | root\nllama3 8b fp16").slots
+    assert (slots.gpu_mem_used_mib, slots.gpu_mem_total_mib) == (512, 24576)
+
+
+def test_slices_listed_under_their_card_are_what_is_meant() -> None:
+    slots = parse(
+        "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f)\n"
+        "  MIG 2g.20gb Device 0: (UUID: MIG-1b7f2a6f-4a5d-5b9e-9c1e-3b7e3f0b7a11)\n"
+        "  MIG 3g.40gb Device 1: (UUID: MIG-cf5a7b6e-4a5d-5b9e-9c1e-3b7e3f0b7a12)\n7b fp16?"
+    ).slots
+    assert slots.gpu == "A100 80GB MIG 2g.20gb"
+
+
+def test_lines_of_a_config_without_braces_describe_a_model() -> None:
+    request = parse(
+        "hidden_size: 4096\nnum_hidden_layers: 32\nnum_attention_heads: 32\n"
+        "intermediate_size: 11008\nvocab_size: 32000\nlora 24G"
+    )
+    assert request.slots.params_b == pytest.approx(6.74, rel=0.01)
+
+
+def test_a_number_under_a_key_that_means_nothing_here_fills_no_slot() -> None:
+    request = parse(
+        "distributed_type: DEEPSPEED\nmachine_rank: 0\nnum_machines: 2\nnum_processes: 16\n"
+        "save_steps: 500\nllama2 70b lora"
+    )
+    assert request.intent != "invalid_input"
+    assert (request.slots.lora_rank, request.slots.steps) == (None, None)
+    assert (request.slots.gpu_count, request.slots.nodes) == (16, 2)
+
+
+def test_the_batch_of_training_is_not_that_of_evaluation() -> None:
+    slots = parse(
+        "TrainingArguments(\nper_device_eval_batch_size=8,\nper_device_train_batch_size=2,\n"
+        "gradient_accumulation_steps=4)\nqwen2.5-3b full"
+    ).slots
+    assert slots.batch == 2
+
+
+def test_the_micro_batch_of_deepspeed_counts_and_no_offload_is_none() -> None:
+    slots = parse(
+        '{"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "none"}}, '
+        '"train_batch_size": 16, "train_micro_batch_size_per_gpu": 2} 7b full on 8x4090'
+    ).slots
+    assert (slots.batch, slots.offload, slots.zero_stage) == (2, None, 2)
+
+
+def test_the_cache_type_is_not_the_format_of_the_weights() -> None:
+    slots = parse(
+        "llama-server -m Qwen3-32B-Q4_K_M.gguf --cache-type-k q8_0 --cache-type-v q8_0 on a 3090"
+    ).slots
+    assert (slots.quantization, slots.kv_cache_dtype) == ("q4_k_m", "q8_0")
+
+
+def test_the_owner_of_a_repository_is_no_program() -> None:
+    slots = parse("llama-server -hf unsloth/Qwen3-14B-GGUF:Q5_K_M -c 32768, 16G ok?").slots
+    assert (slots.library, slots.task) == (None, "infer")
+
+
+def test_the_length_that_was_asked_for_is_read_not_the_one_offered() -> None:
+    request = parse(
+        "ValueError: To serve at least one request with the model's max seq len (131072), 16.00 "
+        "GiB KV cache is needed, which is larger than the available KV cache memory (5.35 GiB). "
+        "Based on the available memory, the estimated maximum model length is 43824. llama3.1-8b"
+    )
+    assert request.slots.seq_len == 131072
+    assert pasted(request, "vllm_log").fields["largest_length"] == 43824
     assert request.intent == "oom_diagnosis"

@@ -170,3 +170,32 @@ def test_two_cards_set_against_each_other_are_compared() -> None:
 def test_card_named_in_passing_leaves_the_first_one_meant() -> None:
     request = parse("7B lora 放 colab T4 加载半天没动静,本地的 2080ti 会好点吗")
     assert request.slots.gpu == "Tesla T4"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("7b int8 长度4096 并发2", {"seq_len": 4096, "concurrency": 2}),
+        ("4k ctx 32 users llama 3 8b", {"seq_len": 4096, "concurrency": 32}),
+        ("sdxl 1024x1024 batch 4, 3090 ok?", {"img_size": 1024, "batch": 4}),
+        ("unet 1920*1080 分辨率", {"img_size": 1920}),
+        ("7b full b1 s1024", {"batch": 1, "seq_len": 1024}),
+        ("14b 两三个人用", {"concurrency": 3}),
+        ("30b 二十来个医生用", {"concurrency": 20}),
+        ("8b 单并发", {"concurrency": 1}),
+        ("how many concurrent 4k-token chats for 14b", {"seq_len": 4096}),
+        ("7b on 16 gigs", {"gpu_mem_gb": 16.0}),
+        ("10万张图 训 resnet50", {"samples": 100_000}),
+        ("34b zero3 参数卸载", {"offload": True}),
+        ("full precision.. no sorry I mean bf16, 7b", {"precision": "bf16"}),
+        ("7b adamw with fp32 states, bf16 compute", {"precision": "bf16"}),
+        ("两节点每节点8张H100 13b", {"gpu_count": 16, "nodes": 2}),
+    ],
+)
+def test_numbers_go_to_the_words_they_belong_to(text: str, wanted: dict[str, Any]) -> None:
+    found = slots(text)
+    assert {name: found.get(name) for name in wanted} == wanted
+
+
+def test_what_is_not_done_is_no_slot() -> None:
+    assert "offload" not in slots("qwen2.5-7b zero3不offload")
