@@ -29,6 +29,7 @@ from ui.desk import Desk
 from ui.http.api import build_api, error_response
 from ui.http.fragments import build_fragments
 from ui.http.head import PageHead
+from ui.http.library import OnlyUsed
 from ui.http.observing import Measured, Metrics, RequestIds
 from ui.http.openai_api import build_openai_api
 from ui.http.protection import error_body, protect
@@ -279,4 +280,4 @@ def _add_page(app: FastAPI, service: Service) -> None:
     gr.mount_gradio_app(app, blocks, path="", **mount_options())
     mounted = app.router.routes[-1]
     assert isinstance(mounted, Mount)
-    mounted.app = PageHead(mounted.app)
+    mounted.app = OnlyUsed(PageHead(mounted.app))
