@@ -56,12 +56,11 @@ def _pace(request: Request) -> float | None:
 def _is_due(request: Request) -> bool:
     """Items to run through a model by a time that was said."""
     slots, text = request.slots, request.search_query
-    items = slots.samples or slots.rows or items_said(text)
     is_inference = slots.task != "train" and slots.method is None and slots.epochs is None
-    return bool(
-        items and slots.hours and is_inference and slots.price is None and slots.budget is None
-        and _DEADLINE.search(text) and _HOW_FAST.search(text)
-    )  # fmt: skip
+    is_open = slots.hours and is_inference and slots.price is None and slots.budget is None
+    if not is_open or not (_DEADLINE.search(text) and _HOW_FAST.search(text)):
+        return False
+    return bool(slots.samples or slots.rows or items_said(text))
 
 
 def compose(request: Request, context: Context) -> Plan:

@@ -10,6 +10,7 @@ from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.machines import provider_name
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined
+from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.spot import SpotReport, SpotTerms
@@ -39,7 +40,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
     asked = slots.providers or ((slots.provider,) if slots.provider else ())
-    results = yield (Call("spot_plan", {}),)
+    results = yield (Call("spot_plan", {}), guidance_call(request, k=2, topic="spot"))
     draft.use(*results)
     report = results[0].report
     if not isinstance(report, SpotReport):
@@ -53,6 +54,7 @@ def compose(request: Request, context: Context) -> Plan:
         if name is not None and name not in terms:
             draft.say("spot_notice.unknown", provider=provider_name(draft, name), importance=HEAD)
     _say_catch(draft, min(row.notice_minutes or 0 for row in shown))
+    say_cited(draft, passages_in(results)[:2])
     return draft.finish("not_applicable", intent="spot_checkpoint")
 
 

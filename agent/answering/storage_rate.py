@@ -19,14 +19,16 @@ from agent.toolbox.loading import LoadingOut
 from tools.units import format_significant
 
 _RATE = re.compile(
-    r"(?P<n>\d[\d,]*(?:\.\d+)?)\s?(?P<k>k|万)?\s?"
+    r"(?<![\d.,])(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<k>k|万)?\s?"
     r"(?:img|image|sample|file|record|jpe?g|photo|frame)s?\s?(?:/|per|a)\s?s(?:ec(?:ond)?)?(?![a-z])"
-    r"|每秒(?:要|需要|得)?(?:读|吃|处理|喂)?\s?(?P<n2>\d[\d,]*(?:\.\d+)?)\s?(?P<k2>k|万)?",
+    r"|每秒(?:要|需要|得)?(?:读|吃|处理|喂)?\s?(?P<n2>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<k2>k|万)?",
     re.IGNORECASE,
 )
-_SIZE = re.compile(r"(?P<n>\d+(?:\.\d+)?)\s?(?P<unit>[km]i?b)(?!\s?/|ps|/s|it)", re.IGNORECASE)
+_SIZE = re.compile(
+    r"(?<![\d.])(?P<n>\d{1,9}(?:\.\d{1,4})?)\s?(?P<unit>[km]i?b)(?!\s?/|ps|/s|it)", re.IGNORECASE
+)
 _COUNT = re.compile(
-    r"(?P<n>\d[\d,]*(?:\.\d+)?)\s?(?P<k>k|m|万|百万|亿|million)?\s?(?:张|个|条)?\s?(?:[a-z]+\s)?"
+    r"(?<![\d.,])(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<k>k|m|万|百万|亿|million)?\s?(?:张|个|条)?\s?(?:[a-z]+\s)?"
     r"(?:jpe?gs?|images?|files?|photos?|pictures?|samples?|图片|图|文件|样本)(?!\s?(?:/|per|a)\s?s)",
     re.IGNORECASE,
 )

@@ -203,7 +203,7 @@ def test_no_tool_of_the_model_writes_executes_or_fetches(tmp_path: Path) -> None
     names = {tool["function"]["name"] for tool in script.requests[0]["tools"]}
     assert names <= {
         "estimate_memory", "simulate_memory", "find_limit", "find_model", "find_gpu",
-        "find_instances", "recommend", "estimate_time_and_cost", "check_network",
+        "find_instances", "recommend", "estimate_time_and_cost", "item_speed", "check_network",
         "check_data_loading", "spot_plan", "placement", "probe_local_gpu", "search_guidance",
     }  # fmt: skip
 

@@ -12,7 +12,9 @@ from agent.understanding.text import Document
 
 _MOST = 20
 _WORDS = "|".join(sorted(english_words(), key=len, reverse=True))
-_N = rf"(?P<n>{DIGITS}k?|{HAN}{{1,4}}|(?<![a-z])(?:{_WORDS}))"
+_START = r"(?<![\d,_])"
+"""A number begins here: a wall of digits is tried once, not at every digit."""
+_N = rf"(?P<n>{_START}{DIGITS}k?|{HAN}{{1,4}}|(?<![a-z])(?:{_WORDS}))"
 _LIKE = r"(?:different|random|separate|independent|more|full|不同的?|独立的?)?\s?"
 _KINDS = {
     "run": rf"{_N}\s?(?:组|次|个|遍|套)?{_LIKE}(?:超参|超参数|参数组合|配置|实验|试验|消融|trials?"
@@ -29,10 +31,10 @@ _KINDS = {
 _FACTORS = {kind: re.compile(pattern) for kind, pattern in _KINDS.items()}
 _MOST_RUNS = 10_000
 _PROGRESS = re.compile(
-    rf"(?P<done>{DIGITS}k?)\s?/\s?(?P<total>{DIGITS}k?)\s?\[\d"
+    rf"(?P<done>{_START}{DIGITS}k?)\s?/\s?(?P<total>{DIGITS}k?)\s?\[\d"
     rf"|(?:steps?|iter(?:ation)?s?|步)\s?:?\s?(?P<done2>{DIGITS}k?)\s?(?:/|of|out of|\(共)\s?"
     rf"(?P<total2>{DIGITS}k?)"
-    rf"|(?P<done3>{DIGITS}k?)\s?(?:/|of|out of)\s?(?P<total3>{DIGITS}k?)\s?(?:steps?|iters?|步)"
+    rf"|(?P<done3>{_START}{DIGITS}k?)\s?(?:/|of|out of)\s?(?P<total3>{DIGITS}k?)\s?(?:steps?|iters?|步)"
 )
 _DONE = tuple(
     re.compile(pattern)
