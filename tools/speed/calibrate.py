@@ -53,9 +53,12 @@ class Model:
         return start, width
 
 
+BY_ROWS = ("serving",)
+"""Models whose groups are programs: one publisher measures most of each, and what the rows share is
+the program itself."""
 TRUST = {
     "training": {"architecture": 1.0, "card": 1.0, "way": 2.0, "layout": 2.0},
-    "serving": {"engine": 0.5, "engine-format": 0.5},
+    "serving": {"engine": 1.0, "engine-format": 1.5},
     "vision": {"architecture": 0.7, "card": 0.7, "network": 0.7, "style": 1.0},
 }
 
@@ -143,7 +146,11 @@ def learn(model: Model, *, rounds: int = 2, near: Fit | None = None) -> tuple[Fi
         )  # fmt: skip
         errors = [math.log(s.predict(fit.constants, 1.0) / s.truth) for s in samples]
         learnt = group_factors(
-            errors, [s.tags for s in samples], model.trust, weights, [s.source for s in samples]
+            errors,
+            [s.tags for s in samples],
+            model.trust,
+            weights,
+            None if model.name in BY_ROWS else [s.source for s in samples],
         )
         factors = [_factor(sample, learnt) for sample in samples]
     return Fit({**fit.constants, **_generations(model, fit)}, fit.deviation), learnt

@@ -155,7 +155,7 @@ def group_factors(
     tags: Sequence[Mapping[str, str]],
     kinds: Mapping[str, float],
     weights: Sequence[float],
-    sources: Sequence[str],
+    sources: Sequence[str] | None = None,
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Corrections of groups of rows, shrunk toward none.
 
@@ -165,10 +165,10 @@ def group_factors(
     Args:
         errors: log(predicted / measured) of each row.
         tags: The groups that a row belongs to, by kind.
-        kinds: Order of the kinds with their shrinkage: sources that a group needs to be trusted
-            half.
+        kinds: Order of the kinds with their shrinkage: sources (or weight of rows) that a group
+            needs to be trusted half.
         weights: Weight of each row inside its source.
-        sources: Who published each row.
+        sources: Who published each row; None = rows speak for themselves.
 
     Returns:
         kind -> group -> factor to multiply predictions by, and the rows it rests on.
@@ -182,9 +182,13 @@ def group_factors(
                 members.setdefault(tag[kind], []).append(i)
         found[kind] = {}
         for name, rows in sorted(members.items()):
-            means, voices = _voices(rows, left, weights, sources)
+            if sources is None:
+                means, voices = [left[i] for i in rows], [weights[i] for i in rows]
+                mean = _middle(means, voices)
+            else:
+                means, voices = _voices(rows, left, weights, sources)
+                mean = _middle(means, voices, trim=SOURCE_TRIM if len(means) >= MANY else 0.0)
             total = sum(voices)
-            mean = _middle(means, voices, trim=SOURCE_TRIM if len(means) >= MANY else 0.0)
             shift = mean * total / (total + trust)
             for i in rows:
                 left[i] -= shift

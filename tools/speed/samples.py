@@ -51,6 +51,11 @@ def _source(row: Mapping[str, Any]) -> str:
     return letters[0] if letters else name.split("-")[0]
 
 
+def _edition(row: Mapping[str, Any]) -> str:
+    """One table of one publisher: rows of it were measured with the same programs."""
+    return str(row["id"]).split("-")[0]
+
+
 def _family(row: Mapping[str, Any]) -> str:
     name = str(row.get("model") or "").casefold().rpartition("/")[2].removeprefix("meta-")
     letters = re.match(r"[a-z]+", name)
@@ -75,7 +80,7 @@ def training_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
         return float(tokens / seconds * scale * factor)
 
     return Sample(
-        _source(row), device.name, f"{_source(row)}/{device.name}", float(row["tok_s_gpu"]), core,
+        _source(row), device.name, f"{_edition(row)}/{device.name}", float(row["tok_s_gpu"]), core,
         groups(job, device, step), spread_group(job, step), predict, family=_family(row),
     )  # fmt: skip
 
@@ -101,7 +106,7 @@ def serving_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
 
     tags = serving_groups(device, step)
     return Sample(
-        _source(row), device.name, f"{_source(row)}/{tags['engine-format']}/{device.name}",
+        _source(row), device.name, f"{_edition(row)}/{tags['engine-format']}/{device.name}",
         float(row["decode_tok_s"]), core, tags, spread_style(step), predict,
         0.2 if step.engine.style == "eager" and step.prompt_len > 4000 else 1.0,
         device.generation, _family(row),
@@ -128,7 +133,7 @@ def vision_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
         return batch / seconds * scaling * max(1, job.num_gpus) * factor
 
     return Sample(
-        _source(row), device.name, f"{_source(row)}/{net.name}/{device.name}",
+        _source(row), device.name, f"{_edition(row)}/{net.name}/{device.name}",
         float(row["measured"]) * (batch if unit.startswith("it/s") else 1.0),
         core and not network and not diffusion, image_groups(job, net, device), job.task,
         predict, family=_family(row),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.helpers import shared_file
+from tests.helpers import shared_rows
 from tools.__main__ import main
 from tools.speed import answer_case, compare_runs, left_out_scores, score_rows
 from tools.speed.answers import truth_of
@@ -29,11 +28,6 @@ SERVING = {
     "engine": "vllm", "gpu": "A100", "gpu_mem_gb": 80, "num_gpus": 1, "interconnect": None,
     "batch": 1, "prompt_len": 1, "gen_len": 2048, "metric": "decode_tokens_s", "unit": "tokens/s",
 }  # fmt: skip
-
-
-def read(relative: str) -> list[dict[str, Any]]:
-    text = shared_file(relative).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_a_training_row_answers_tokens_per_gpu() -> None:
@@ -117,7 +111,7 @@ def test_command_answers_from_flags(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_reference_rows_are_met_and_beat_the_baseline() -> None:
-    rows = read("cases/speed_training.jsonl") + read("cases/speed_inference.jsonl")
+    rows = shared_rows("cases/speed_training.jsonl") + shared_rows("cases/speed_inference.jsonl")
     scores = {score.name: score for score in score_rows(rows)}
     training, decode = scores["training, all"], scores["decode"]
     assert training.median_error <= 0.25
@@ -152,8 +146,8 @@ def test_learnt_files_say_where_they_come_from() -> None:
 
 
 def test_no_case_is_known_by_its_name() -> None:
-    ids = {row["id"] for row in read("cases/speed_training.jsonl")}
-    ids |= {row["id"] for row in read("cases/speed_inference.jsonl")}
+    ids = {row["id"] for row in shared_rows("cases/speed_training.jsonl")}
+    ids |= {row["id"] for row in shared_rows("cases/speed_inference.jsonl")}
     folder = Path(__file__).resolve().parents[3] / "tools" / "speed"
     for path in [*folder.glob("*.py"), *folder.glob("data/*.json")]:
         words = set(re.findall(r"[\w.#()-]{12,}", path.read_text(encoding="utf-8")))

@@ -57,6 +57,14 @@ def test_a_group_of_one_publisher_is_trusted_half_and_of_many_almost_all() -> No
     assert (found["one"]["rows"], found["many"]["rows"]) == (40, 90)
 
 
+def test_without_publishers_rows_speak_for_themselves() -> None:
+    errors = [math.log(2)] * 51
+    tags = [{"card": "rare"}] + [{"card": "common"}] * 50
+    found = group_factors(errors, tags, {"card": 1.0}, [1.0] * 51)["card"]
+    assert found["rare"]["factor"] == pytest.approx(2**-0.5, rel=0.01)
+    assert found["common"]["factor"] == pytest.approx(0.5, rel=0.03)
+
+
 def test_one_odd_publisher_of_five_does_not_move_the_group() -> None:
     errors = [0.0] * 40 + [math.log(10)] * 10
     sources = [f"s{i // 10}" for i in range(50)]
