@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,3 +19,9 @@ def shared_file(relative: str) -> Path:
     if not path.exists():
         pytest.skip(f"reference material {relative} is not beside this checkout")
     return path
+
+
+def shared_rows(relative: str) -> list[dict[str, Any]]:
+    """Rows of a shared file of JSON lines; the test is skipped where the material is absent."""
+    text = shared_file(relative).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines() if line.strip()]

@@ -110,15 +110,17 @@ def duration(hours: float, language: Language) -> str:
 
     >>> duration(0.5, "zh"), duration(3.3, "en"), duration(100, "en")
     ('30 分钟', '3.3 hours', '100 hours (4.2 days)')
+    >>> duration(1 / 60, "en"), duration(1, "en")
+    ('1 minute', '1 hour')
     >>> duration(2.2e6, "en")
     '250 years'
     """
     if hours < 1 / 60:
         return f"{format_significant(hours * 3600, 2)} {'秒' if language == 'zh' else 'seconds'}"
     if hours < 1:
-        return f"{format_significant(hours * 60, 2)} {'分钟' if language == 'zh' else 'minutes'}"
+        return _spelt(format_significant(hours * 60, 2), "分钟", "minute", language)
     if hours < 48:
-        return f"{format_significant(hours, 2)} {'小时' if language == 'zh' else 'hours'}"
+        return _spelt(format_significant(hours, 2), "小时", "hour", language)
     if hours >= _YEARS_FROM:
         years = f"{float(format_significant(hours / _YEAR, 2)):,.0f}"
         return f"{years} 年" if language == "zh" else f"{years} years"
@@ -128,6 +130,13 @@ def duration(hours: float, language: Language) -> str:
         return days
     told = format_significant(hours, 2 if hours < 100 else 3)
     return f"{told} 小时（{days}）" if language == "zh" else f"{told} hours ({days})"
+
+
+def _spelt(value: str, zh: str, en: str, language: Language) -> str:
+    """A number with its unit; one of it is singular."""
+    if language == "zh":
+        return f"{value} {zh}"
+    return f"{value} {en}" if value == "1" else f"{value} {en}s"
 
 
 def quoted(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 
 from agent.answer import AssumptionOut, CitationOut
 from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
-from agent.answering.machines import provider_name
+from agent.answering.machines import cards_text, provider_name
 from agent.answering.numbers import duration, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
@@ -202,6 +202,7 @@ def _say_quote(draft: Draft, row: InstanceOut) -> None:
     on_demand = amount(row.price.amount) if row.price else draft.phrase("machines.no_price")
     values = {
         "instance": row.instance_type,
+        "cards": cards_text(draft, row),
         "low": amount(quote.low),
         "high": amount(quote.high),
         "region": quote.region or draft.phrase("machines.no_region"),

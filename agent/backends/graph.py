@@ -78,7 +78,7 @@ def build_graph(
         [tool.langchain for tool in build_toolbox(settings)],
         middleware=[
             *authors,
-            ToolsInPlace(),
+            ToolsInPlace(settings),
             TidyConversation(history_tokens=settings.history_tokens),
         ],
         context_schema=RunContext,

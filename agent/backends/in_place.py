@@ -2,7 +2,8 @@
 
 The graph's tool node starts a thread for each call and a step for each round. Calls that are
 plain arithmetic take turns on the interpreter's lock anyway, so both cost more than the calls.
-Tools that an endpoint asks for go through the graph's node.
+Tools that an endpoint asks for go through the graph's node. Where traces are on, ours are called
+as LangChain's tools, which reports them; else directly, which takes a tenth of the answer less.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.tools import BaseTool
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 
 from agent.backends.messages import is_embedded_step
+from agent.settings import Settings
+from agent.toolbox import build_toolbox
 
 _MOST_ROUNDS = 30
 
@@ -26,6 +29,11 @@ class ToolsInPlace(AgentMiddleware[Any, Any]):
     Each step is also written to the stream as it happens, as `{"step": message}`.
     """
 
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._tools = {tool.name: tool for tool in build_toolbox(settings)}
+        self._is_traced = settings.tracing != "off"
+
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """The steps of a turn and its answer."""
         steps: list[BaseMessage] = []
@@ -33,7 +41,7 @@ class ToolsInPlace(AgentMiddleware[Any, Any]):
             reply = handler(_after(request, steps)).result[-1]
             if not _asks_for_tools(reply):
                 return ModelResponse(result=[*steps, reply])
-            steps += _run(reply, request.tools, request.runtime.stream_writer)
+            steps += self._run(reply, request.runtime.stream_writer)
         raise AssertionError("the embedded model never answered")
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -43,10 +51,28 @@ class ToolsInPlace(AgentMiddleware[Any, Any]):
             reply = (await handler(_after(request, steps))).result[-1]
             if not _asks_for_tools(reply):
                 return ModelResponse(result=[*steps, reply])
-            steps += await asyncio.to_thread(
-                _run, reply, request.tools, request.runtime.stream_writer
-            )
+            steps += await asyncio.to_thread(self._run, reply, request.runtime.stream_writer)
         raise AssertionError("the embedded model never answered")
+
+    def _run(self, reply: AIMessage, write: Callable[[Any], None]) -> list[BaseMessage]:
+        """A message that asks for tools, and what they gave."""
+        made: list[BaseMessage] = [reply]
+        write({"step": reply})
+        for call in reply.tool_calls:
+            found = self._result(call)
+            made.append(found)
+            write({"step": found})
+        return made
+
+    def _result(self, call: ToolCall) -> BaseMessage:
+        tool = self._tools[call["name"]]
+        if self._is_traced:
+            traced: BaseMessage = tool.langchain.invoke({**call, "type": "tool_call"})
+            return traced
+        result = tool.call(call["args"])
+        return ToolMessage(
+            result.summary, artifact=result, tool_call_id=call["id"] or "", name=tool.name
+        )
 
 
 def _asks_for_tools(reply: BaseMessage) -> bool:
@@ -56,17 +82,3 @@ def _asks_for_tools(reply: BaseMessage) -> bool:
 def _after(request: Any, steps: Sequence[BaseMessage]) -> Any:
     """The request with the steps made since."""
     return request.override(messages=[*request.messages, *steps]) if steps else request
-
-
-def _run(
-    reply: AIMessage, tools: Sequence[BaseTool], write: Callable[[Any], None]
-) -> list[BaseMessage]:
-    """A message that asks for tools, and what they gave."""
-    by_name = {tool.name: tool for tool in tools}
-    made: list[BaseMessage] = [reply]
-    write({"step": reply})
-    for call in reply.tool_calls:
-        found = by_name[call["name"]].invoke({**call, "type": "tool_call"})
-        made.append(found)
-        write({"step": found})
-    return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -12,15 +11,14 @@ import pytest
 from agent import Advisor, Answer, Settings
 from agent.grounding import Evidence, orphan_numbers
 from knowledge import search
-from tests.helpers import shared_file
+from tests.helpers import shared_rows
 
 LONGEST = 2500
 
 
 @cache
 def rows() -> list[dict[str, Any]]:
-    text = shared_file("cases/questions.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    return shared_rows("cases/questions.jsonl")
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import csv
-import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import shared_file
+from tests.helpers import shared_file, shared_rows
 from tools.catalog import scan_instances, scan_providers
 from tools.gpus import all_gpus
 
@@ -77,8 +76,7 @@ def test_cards_models_and_words_are_no_instances(text: str) -> None:
 
 def test_no_card_and_no_model_is_taken_for_an_instance() -> None:
     names = {alias for gpu in all_gpus() for alias in (gpu.name, *gpu.aliases)}
-    for line in shared_file("facts/models.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in shared_rows("facts/models.jsonl"):
         names |= {row["name"], *(row.get("aliases") or [])}
     wrong = {name for name in names if named(f"阿里云能跑 {name} 吗")}
     assert wrong == set()
@@ -87,8 +85,7 @@ def test_no_card_and_no_model_is_taken_for_an_instance() -> None:
 
 def test_the_instances_of_the_reference_questions_are_found() -> None:
     missed = []
-    for line in shared_file("cases/questions.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in shared_rows("cases/questions.jsonl"):
         slots = row["slots"]
         for wanted in filter(None, [slots.get("instance"), *(slots.get("instances") or [])]):
             stem = wanted.lower().removeprefix("ecs.").split("-")[0].split(".")[0]

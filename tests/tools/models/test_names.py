@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.helpers import shared_file
+from tests.helpers import shared_rows
 from tools.errors import AdvisorError, AmbiguousModelError, UnknownModelError
 from tools.models import all_models, find_family, find_model, try_find_model
 from tools.models.names import split_weight_format, vocabulary
@@ -169,8 +167,7 @@ def test_most_names_of_the_measured_rows_resolve() -> None:
     """Every name stands for a row, or for something the registry does not hold."""
     names: set[str] = set()
     for file in ("memory_training", "memory_inference", "simulated"):
-        for line in shared_file(f"cases/{file}.jsonl").read_text(encoding="utf-8").splitlines():
-            names.add(json.loads(line)["model"])
+        names |= {row["model"] for row in shared_rows(f"cases/{file}.jsonl")}
     unresolved = []
     for name in names:
         try:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.helpers import ROOT, shared_file
+from tests.helpers import ROOT, shared_rows
 from tools.errors import DataError, UnknownModelError
 from tools.folding import key_of
 from tools.models import all_models, count_params, get_model, kv_elems_per_token
@@ -107,8 +105,7 @@ def test_no_mixture_claims_that_every_parameter_computes() -> None:
 
 def test_the_shipped_file_is_the_reference_file() -> None:
     ours = {spec.name: spec for spec in all_models()}
-    for line in shared_file("facts/models.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in shared_rows("facts/models.jsonl"):
         assert ours[row["name"]].params_total == row["params_total"]
         assert set(ours[row["name"]].aliases) == set(row["aliases"])
 
