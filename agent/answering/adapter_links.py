@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 
 from agent.answer import Answer, AssumptionOut
-from agent.answering.draft import HEAD, Draft
+from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
 from agent.request import Request
@@ -97,4 +97,8 @@ def _tell(draft: Draft, plain: NetworkReport, fast: NetworkReport, gbps: float) 
         compute=format_significant(plain.compute_s, 2), importance=HEAD,
     )  # fmt: skip
     draft.say("links.adapter_but", weights=gib(weights))
+    gpus = max((slots.gpu_count or 1) // (slots.nodes or 2), 1)
+    draft.figure("gpus_per_machine", gpus, "1", formula="cards / machines")
+    draft.say("network.assumed", model=model, gpus=gpus, gpu=slots.gpu or "GPU",
+              compute=format_significant(plain.compute_s, 3), importance=DETAIL)  # fmt: skip
     draft.assume(plain.assumptions)

@@ -34,7 +34,8 @@ _PROGRESS = re.compile(
     rf"(?P<done>{_START}{DIGITS}k?)\s?/\s?(?P<total>{DIGITS}k?)\s?\[\d"
     rf"|(?:steps?|iter(?:ation)?s?|步)\s?:?\s?(?P<done2>{DIGITS}k?)\s?(?:/|of|out of|\(共)\s?"
     rf"(?P<total2>{DIGITS}k?)"
-    rf"|(?P<done3>{_START}{DIGITS}k?)\s?(?:/|of|out of)\s?(?P<total3>{DIGITS}k?)\s?(?:steps?|iters?|步)"
+    rf"|(?P<done3>{_START}{DIGITS}k?)\s?(?:/|of|out of)\s?(?P<total3>{DIGITS}k?)"
+    r"\s?(?:steps?|iters?|步)"
 )
 _DONE = tuple(
     re.compile(pattern)
