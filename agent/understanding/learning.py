@@ -26,6 +26,8 @@ LEAST = 4
 PENALTY = 1e-3
 ROUNDS = 300
 RATE = 0.05
+MADE = 0.5
+"""What a question counts that was put together from a job and an asking phrase (``made``)."""
 SMALLEST = 0.08
 """Weights nearer to nothing are not kept."""
 _SPECIAL = ("out_of_scope", "invalid_input")
@@ -38,10 +40,11 @@ class Row(NamedTuple):
     marks: frozenset[str]
     features: frozenset[str]
     scores: dict[str, float]
+    weight: float = 1.0
 
 
-def labelled(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    """Questions and their best kind."""
+def labelled(paths: Sequence[Path]) -> Iterator[tuple[str, str, float]]:
+    """Questions, their best kind, and what they count."""
     for path in paths:
         text = path.read_text(encoding="utf-8")
         rows: list[dict[str, Any]] = (
@@ -54,17 +57,17 @@ def labelled(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
             kinds = [kinds] if isinstance(kinds, str) else kinds
             best = next((kind for kind in kinds if kind not in _SPECIAL), None)
             if best is not None and not row.get("before"):
-                yield row.get("q") or row["question"], best
+                weight = MADE if row.get("made") else 1.0
+                yield row.get("q") or row["question"], best, weight
 
 
 def read(paths: Sequence[Path]) -> list[Row]:
     """Every labelled question with its marks, features and scores by the rules."""
     rows = []
-    for question, kind in labelled(paths):
+    for question, kind, weight in labelled(paths):
         signed, features = features_in(question)
-        rows.append(
-            Row(kind, frozenset(marks_of(signed)), frozenset(features), scores_of(features))
-        )
+        marks = frozenset(marks_of(signed))
+        rows.append(Row(kind, marks, frozenset(features), scores_of(features), weight))
     return rows
 
 
@@ -84,13 +87,14 @@ def learn(rows: Sequence[Row]) -> dict[str, Any]:
         inputs[at, held] = LENGTH / np.sqrt(max(len(held), 1))
     start = np.array([[row.scores[k] * RULES_COUNT for k in kinds] for row in rows], np.float32)
     wanted = np.array([[float(row.kind == kind) for kind in kinds] for row in rows], np.float32)
+    counted = np.array([[row.weight] for row in rows], np.float32)
     weights = np.zeros((len(columns), len(kinds)), np.float32)
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     for turn in range(1, ROUNDS + 1):
         sums = inputs @ weights + start
         shares = np.exp(sums - sums.max(1, keepdims=True))
         shares /= shares.sum(1, keepdims=True)
-        slope = inputs.T @ (shares - wanted) / len(rows) + PENALTY * weights
+        slope = inputs.T @ ((shares - wanted) * counted) / counted.sum() + PENALTY * weights
         mean = 0.9 * mean + 0.1 * slope
         square = 0.99 * square + 0.01 * slope * slope
         step = mean / (1 - 0.9**turn) / (np.sqrt(square / (1 - 0.99**turn)) + 1e-6)

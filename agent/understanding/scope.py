@@ -33,6 +33,8 @@ _WORK = (
     "model_family",
     "instance_mention",
 )
+_ONLY_OURS = {"io", "probe", "cpu_or_gpu", "define", "saved_size"}
+"""Frames made of words that only our subject has."""
 _JOB = (
     "model_match",
     "params_b",
@@ -128,6 +130,8 @@ def is_out_of_scope(
         return False
     if had_orders and not asked - {"outside"}:
         return True
+    if asked & _ONLY_OURS:
+        return False
     if table("scope", "off_topic").has(text):
         return not _is_ours(text, board, counted=False)
     if _is_ours(text, board):
