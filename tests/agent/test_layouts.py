@@ -118,3 +118,20 @@ def test_host_memory_is_told_where_none_was_said() -> None:
     answer, _ = answered("V100-32G x8, LLaMA-2-13B full finetune fp16 with zero3 offload")
     assert _figure(answer, "host_need") > 150 * GIB
     assert "Host RAM" in answer.text
+
+
+def test_cards_in_a_pasted_list_are_counted() -> None:
+    answer, _ = answered(
+        "GPU 0: NVIDIA L4 (UUID: GPU-aa)\nGPU 1: NVIDIA L4 (UUID: GPU-bb)\n"
+        "can I serve Qwen2.5-32B AWQ here with 8k context?"
+    )
+    assert answer.request["gpu_count"] == 2
+    assert answer.verdict == "fits"
+
+
+def test_a_link_of_400_gigabit_is_no_card_of_400_gigabytes() -> None:
+    answer, _ = answered(
+        "4 nodes x 8 H100 with 400Gb IB: HSDP or full shard for a 30B full fine-tune?"
+    )
+    assert _figure(answer, "link") == 400
+    assert not answer.corrections

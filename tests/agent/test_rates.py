@@ -91,3 +91,33 @@ def test_an_answer_about_decode_speed_says_why() -> None:
     answer, _ = answered("qwen3-8b fp16 放在一张4090上 vllm，单流大概多少token每秒")
     assert "GB/s" in answer.text
     assert "带宽" in answer.text
+
+
+def test_images_through_clip_are_timed_by_its_vision_transformer() -> None:
+    images = item_speed(
+        ItemArguments(model="openai/clip-vit-large-patch14", gpu="L4", item="image")
+    )
+    tower = item_speed(ItemArguments(model="vit_large_patch14_224", gpu="L4"))
+    assert (images.kind, images.per_s) == ("image", tower.per_s)
+
+
+def test_cards_for_a_deadline_by_the_cards_own_rate() -> None:
+    """8,000,000 / 72,000 s = 111 a second."""
+    answer, results = answered(
+        "8M product photos to embed with CLIP ViT-L/14 by tomorrow (20 hours), how many L4?"
+    )
+    rate = next(r.report.per_s.value for r in results if r.name == "item_speed")  # type: ignore[union-attr]  # an item report
+    assert _figure(answer, "rate_needed") == pytest.approx(111.11, abs=0.01)
+    assert _figure(answer, "cards") == -(-111.11 // rate)
+
+
+def test_a_model_that_misses_the_card_says_so_before_its_speed() -> None:
+    answer, _ = answered("FLUX.1-dev 4090 一张图多久")
+    assert answer.verdict == "does_not_fit"
+    assert answer.text.startswith("**显存放不下**")
+
+
+def test_a_rate_written_behind_its_unit_gives_the_time_left() -> None:
+    """18,000 steps at 1.8 a second are 10,000 s."""
+    answer, _ = answered("训练日志 it/s=1.8，总步数 30000，已经跑了 12000 步，还剩多久")
+    assert _figure(answer, "hours_left") == pytest.approx(10_000 / 3600, rel=1e-3)

@@ -22,6 +22,8 @@ def _figure(answer: Answer, name: str) -> float:
         ("sweep over 4 learning rates x 3 seeds, each run takes 5 h at $2/h, total cost?", 120.0),
         # 8 * 100 * 1.8
         ("8 张卡租 100 小时，每卡每小时 1.8 元，一共多少钱", 1440.0),
+        # 12 * 4 * 6 * 0.85
+        ("6 fine-tuning runs of 4h each at ¥12/h with 15% off, total?", 244.8),
         # 9 * 3 * 5 * 0.8
         ("5折交叉验证，每折训练3小时，A10一小时9块，打8折，多少钱", 108.0),
     ],
@@ -30,7 +32,7 @@ def test_a_sum_is_the_product_of_what_was_given(question: str, cost: float) -> N
     answer, _ = answered(question)
     assert answer.intent == "cost_estimate"
     assert _figure(answer, "cost") == pytest.approx(cost)
-    assert f"{cost:,.0f}" in answer.text
+    assert f"{cost:,.0f}" in answer.text or f"{cost:g}" in answer.text
 
 
 def test_machines_of_a_type_multiply_its_listed_price() -> None:
@@ -98,3 +100,15 @@ def test_notice_of_spot_is_told_for_every_cloud_asked_about() -> None:
         120, 300, 30,
     ]  # fmt: skip
     assert _figure(answer, "params_saved") == pytest.approx(0.75e9)
+
+
+def test_minutes_of_a_run_are_part_of_an_hour() -> None:
+    answer, _ = answered(
+        "If each fold takes 90 minutes and I do 10 folds on a g6.2xlarge, what will AWS charge me?"
+    )
+    assert (_figure(answer, "hours"), _figure(answer, "runs")) == (1.5, 10)
+
+
+def test_around_the_clock_for_a_month_is_730_hours() -> None:
+    answer, _ = answered("p4d.24xlarge 一个月 24 小时不关机要多少美元")
+    assert _figure(answer, "month") == 730
