@@ -8,13 +8,18 @@ from tools.catalog import provider_id
 from tools.errors import UnsupportedError
 from tools.placement.constants import find_work, managed_services
 from tools.placement.language import place_serving, place_training
-from tools.placement.networks import image_training_work, place_network_training
+from tools.placement.networks import (
+    place_network_training,
+    place_training_by_memory,
+    training_work,
+)
 from tools.placement.requests import place_requests
 from tools.placement.tables import place_preprocessing, place_table
 from tools.placement.task import ManagedService, Placement, Reason, Task
 
 _GENERATIVE = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
-_VISION = ("cnn", "vit", "detector", "segmentation")
+_BY_SAMPLE = ("cnn", "vit", "detector", "segmentation", "diffusion-unet", "dit", "speech")
+"""Kinds whose training is counted in images or windows of speech, not in tokens."""
 _SMALL_PARAMS = 1e9
 """Above this an unnamed model counts as a language model."""
 
@@ -51,8 +56,11 @@ def _computed(task: Task) -> Placement:
         if task.action == "train":
             return place_network_training(task, work)
     model = task.model
-    if model is not None and model.kind in _VISION and task.action == "train":
-        return place_network_training(task, image_training_work(model, work))
+    if model is not None and model.kind in _BY_SAMPLE and task.action == "train":
+        try:
+            return place_network_training(task, training_work(model, work))
+        except UnsupportedError:
+            return place_training_by_memory(task)
     is_large = (task.params or 0) >= _SMALL_PARAMS
     if model is None and task.params and (is_large or task.action == "train"):
         from tools.models import reference_model

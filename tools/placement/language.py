@@ -14,6 +14,7 @@ from tools.placement.machines import (
     cpu_flops,
     gpu_offers,
     gpu_option,
+    is_worth_a_gpu,
     plain_gpu,
     price_figure,
 )
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tools.models import ModelSpec
     from tools.speed import ServingSpeed
 
+_ENCODERS = ("encoder", "embedding", "reranker")
 _CPU_FORMAT = "gguf-q4_k_m"
 _CPU_FORMAT_WORDS = "gguf Q4_K_M"
 _BITS_PER_PARAM = 4.85
@@ -76,15 +78,15 @@ def place_serving(task: Task, model: ModelSpec) -> Placement:
     reasons: tuple[Reason, ...]
     enough = _is_enough(task, rate, first, float(wanted.value))
     if not enough or cpu is None:
-        reasons = (Reason("cpu_too_slow_per_stream", figures), *_gpu_reasons(found))
-        return Placement(_gpu_kind(found), reasons, cpu, gpu, (), notes, found)
+        reasons = (Reason("cpu_too_slow_per_stream", figures), *gpu_reasons(found))
+        return Placement(gpu_kind(found), reasons, cpu, gpu, (), notes, found)
     reasons = (Reason("cpu_fast_enough_per_stream", figures),)
     if gpu is None or gpu.per_hour is None or cpu.per_hour is None:
         return Placement("cpu", reasons, cpu, gpu, (), notes, found)
     prices = (price_figure("cpu", cpu), price_figure("gpu", gpu))
     if task.vcpu_count is None and gpu.per_hour < cpu.per_hour:
-        reasons = (*reasons, Reason("cheaper_on_gpu", prices), *_gpu_reasons(found))
-        return Placement(_gpu_kind(found), reasons, cpu, gpu, (), notes, found)
+        reasons = (*reasons, Reason("cheaper_on_gpu", prices), *gpu_reasons(found))
+        return Placement(gpu_kind(found), reasons, cpu, gpu, (), notes, found)
     reasons = (*reasons, Reason("cheaper_on_cpu", prices))
     return Placement("cpu", reasons, cpu, gpu, (), notes, found)
 
@@ -189,7 +191,8 @@ def _gpu_serving(task: Task, model: ModelSpec, streams: int, wanted: float) -> R
 
 def place_training(task: Task, model: ModelSpec) -> Placement:
     """Training of a language model: hours and memory decide, and a CPU almost never does."""
-    method = task.method or "lora"
+    is_encoder = model.kind in _ENCODERS
+    method: TrainMethod = task.method or ("full" if is_encoder else "lora")
     tokens = task.tokens or _tokens(task) or _ASSUMED_TOKENS
     factor = _FLOPS_PER_PARAM[method]
     flop = computed(
@@ -216,16 +219,17 @@ def place_training(task: Task, model: ModelSpec) -> Placement:
         gpu = gpu._replace(hours=number, rate=rate) if gpu else None
     notes: list[Assumption] = []
     if task.method is None:
-        notes.append(Assumption("method", method, "1", "LoRA is the usual fine-tuning"))
+        why = "small encoders are trained whole" if is_encoder else "LoRA is the usual fine-tuning"
+        notes.append(Assumption("method", method, "1", why))
     if task.tokens is None and _tokens(task) is None:
         notes.append(Assumption("tokens", tokens, "token", "no amount of data was given"))
     limit = task.deadline_hours or value("patience_hours")
-    if hours <= limit:
+    if hours <= limit and not is_worth_a_gpu(cpu, gpu):
         reasons = (Reason("short_on_cpu", (cpu_h,)),)
         return Placement("cpu", reasons, cpu, gpu, (), tuple(notes), found)
     figures = (cpu_h,) if gpu_h is None else (cpu_h, gpu_h)
-    reasons = (Reason("long_on_cpu", figures), *_gpu_reasons(found))
-    return Placement(_gpu_kind(found), reasons, cpu, gpu, (), tuple(notes), found)
+    reasons = (Reason("long_on_cpu", figures), *gpu_reasons(found))
+    return Placement(gpu_kind(found), reasons, cpu, gpu, (), tuple(notes), found)
 
 
 def _tokens(task: Task) -> float | None:
@@ -248,7 +252,7 @@ def _gpu_training(
     return plain_gpu(model.params_total * per_param + _ACTIVATION_BYTES, task)
 
 
-def _gpu_kind(found: Recommendation) -> Kind:
+def gpu_kind(found: Recommendation) -> Kind:
     """Place by the best offer; where no single machine holds the job, a managed platform."""
     if not found.offers:
         only_price = any({m.code for m in miss.misses} <= _PRICE_ONLY for miss in found.near_misses)
@@ -259,7 +263,8 @@ def _gpu_kind(found: Recommendation) -> Kind:
     return "several_gpus" if best.need.gpus_used > 1 else "one_gpu"
 
 
-def _gpu_reasons(found: Recommendation) -> tuple[Reason, ...]:
+def gpu_reasons(found: Recommendation) -> tuple[Reason, ...]:
+    """What the best GPU offer rests on, or why there is none."""
     if not found.offers:
         memory = tuple(
             computed("gpu_memory_needed", float(m.needed), "B", "need of one GPU of the largest")

@@ -35,6 +35,9 @@ CURRENCY = "CNY"
 VCPU_SIZES = (2, 4, 8, 16, 32, 64, 128)
 MOST_VCPU_PER_REQUEST = 16
 """More threads than this speed up one small request no further."""
+SETUP_HOURS = 0.25
+"""Paid time before a small job starts; assumed."""
+_SAVED_HOURS = 1 / 6
 _WEIGHED = 50
 """GPU offers that are weighed against each other."""
 _SHARED = ("t2", "t3", "t5", "t6", "e", "u1", "s6")
@@ -169,3 +172,13 @@ def price_figure(name: str, option: Option) -> Figure:
     return computed(
         f"{name}_price", float(option.per_hour), f"{CURRENCY}/h", "price * exchange rate", figure
     )
+
+
+def is_worth_a_gpu(cpu: Option | None, gpu: Option | None) -> bool:
+    """A short run belongs on a GPU where that takes half of the money and saves ten minutes."""
+    if cpu is None or gpu is None or cpu.hours is None or gpu.hours is None:
+        return False
+    if cpu.per_hour is None or gpu.per_hour is None:
+        return False
+    costs = [float(o.per_hour or 0) * ((o.hours or 0) + SETUP_HOURS) for o in (cpu, gpu)]
+    return cpu.hours - gpu.hours > _SAVED_HOURS and costs[1] <= costs[0] / 2

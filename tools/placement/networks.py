@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 from tools.catalog import Recommendation, gpu_of
 from tools.errors import UserInputError
 from tools.placement.constants import Work, assumed, computed, given, value
+from tools.placement.language import gpu_kind, gpu_reasons
 from tools.placement.machines import (
+    SETUP_HOURS,
     cheapest_cpu,
     cpu_flops,
     gpu_flops,
     gpu_offers,
     gpu_option,
+    is_worth_a_gpu,
     plain_gpu,
 )
 from tools.placement.task import Kind, Option, Placement, Reason, Task
@@ -29,28 +32,42 @@ _BACKWARD = 3.0
 GPU_SHARE = 0.3
 """Share of the dense 16-bit peak that small networks reach; assumed."""
 _TRAIN_BATCH = 32
-_SAVED_HOURS = 1 / 6
-SETUP_HOURS = 0.25
-"""Paid time before a small job starts; assumed."""
 _TRAIN_GPU_BYTES = 3 * GIB
 """A small network at a usual batch, with the CUDA context; assumed."""
-_USUAL_IMAGES, _USUAL_EPOCHS = 10_000, 30
-"""A fine-tuning run of a vision model; assumed."""
+_USUAL_SAMPLES, _USUAL_EPOCHS = 10_000, 10
+"""A fine-tuning run; assumed."""
+_DENOISERS = ("diffusion-unet", "dit")
 
 
-def image_training_work(model: ModelSpec, work: Work | None) -> Work:
-    """A vision model of the registry as work of known size, on the data set that is named."""
-    from tools.speed import image_model
+def training_work(model: ModelSpec, work: Work | None) -> Work:
+    """A model of the registry as work of known size a sample, on the data set that is named.
 
-    net = image_model(model.name, None, model.params_total / 1e9)
+    Raises:
+        UnsupportedError: If it is a diffusion model of which the work of one step is not known.
+    """
+    from tools.speed import image_model, speech_work
+
+    if model.kind == "speech":
+        forward = speech_work(model.name)[0]
+    else:
+        forward = 2 * image_model(model.name, None, model.params_total / 1e9).macs
     return Work(
         names=(model.name,),
         kind="network",
         has_gpu_code=True,
-        flops_per_sample=2 * net.macs,
-        samples=work.samples if work else _USUAL_IMAGES,
+        flops_per_sample=forward,
+        samples=work.samples if work else _USUAL_SAMPLES,
         epochs=work.epochs if work else _USUAL_EPOCHS,
         params=float(model.params_total),
+    )
+
+
+def place_training_by_memory(task: Task) -> Placement:
+    """Training of a model of which the work of a step is not known: the memory alone decides."""
+    found = _training_offers(task)
+    note = Assumption("work", "unknown", "1", "no speed is known: the place follows the memory")
+    return Placement(
+        gpu_kind(found), gpu_reasons(found), None, gpu_option(found), (), (note,), found
     )
 
 
@@ -73,7 +90,7 @@ def place_network_training(task: Task, work: Work) -> Placement:
     limit = task.deadline_hours or value("patience_hours")
     reasons: list[Reason] = []
     kind: Kind = "cpu"
-    if float(cpu_h.value) <= limit and not _is_worth_a_gpu(cpu, gpu):
+    if float(cpu_h.value) <= limit and not is_worth_a_gpu(cpu, gpu):
         reasons.append(Reason("short_on_cpu", (cpu_h,)))
     else:
         reasons.append(Reason("long_on_cpu", (cpu_h,)))
@@ -101,23 +118,13 @@ def faster_on_gpu(cpu_h: Figure, gpu_h: Figure) -> Reason:
     )
 
 
-def _is_worth_a_gpu(cpu: Option | None, gpu: Option | None) -> bool:
-    """A short run belongs on a GPU where that takes half of the money and saves ten minutes."""
-    if cpu is None or gpu is None or cpu.hours is None or gpu.hours is None:
-        return False
-    if cpu.per_hour is None or gpu.per_hour is None:
-        return False
-    costs = [float(o.per_hour or 0) * ((o.hours or 0) + SETUP_HOURS) for o in (cpu, gpu)]
-    return cpu.hours - gpu.hours > _SAVED_HOURS and costs[1] <= costs[0] / 2
-
-
 def _training_offers(task: Task) -> Recommendation:
     """GPU offers that hold the training: by the calculator for a model of the registry."""
     if task.model is None:
         return plain_gpu(_TRAIN_GPU_BYTES, task)
     from tools.memory import TrainingWorkload
 
-    method = task.method or "full"
+    method = task.method or ("lora" if task.model.kind in _DENOISERS else "full")
     return gpu_offers(TrainingWorkload(task.model, method=method), task)
 
 
@@ -125,6 +132,8 @@ def _trained_per_s(task: Task, option: Option) -> float | None:
     """Samples per second of a vision model of the registry on the first card of an option."""
     spec = gpu_of(option.offer) if option.offer is not None else None
     if task.model is None or spec is None or option.offer is None:
+        return None
+    if task.model.kind == "speech":
         return None
     from tools.speed import ImageJob, cached_image_speed
 
@@ -134,7 +143,7 @@ def _trained_per_s(task: Task, option: Option) -> float | None:
                 gpu=spec.name,
                 model=task.model.name,
                 params_b=task.model.params_total / 1e9,
-                batch=_TRAIN_BATCH,
+                batch=1 if task.model.kind in _DENOISERS else _TRAIN_BATCH,
             )
         )
     except UserInputError:

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tools.catalog import Recommendation, gpu_of
-from tools.errors import UserInputError
+from tools.errors import UnsupportedError, UserInputError
 from tools.placement.constants import computed, constant, find_work, given, value
+from tools.placement.language import gpu_kind, gpu_reasons
 from tools.placement.machines import (
     MOST_VCPU_PER_REQUEST,
+    SETUP_HOURS,
     cheapest_cpu,
     gpu_flops,
     gpu_offers,
@@ -20,7 +22,7 @@ from tools.placement.machines import (
     round_up_vcpus,
     vcpus_for,
 )
-from tools.placement.networks import GPU_SHARE, SETUP_HOURS, faster_on_gpu
+from tools.placement.networks import GPU_SHARE, faster_on_gpu
 from tools.placement.task import Kind, Option, Placement, Reason, ReasonCode, Task
 from tools.provenance import Assumption, Figure
 from tools.units import GIB
@@ -55,7 +57,10 @@ class Request(NamedTuple):
 
 def place_requests(task: Task) -> Placement:
     """Serving of an encoder, a vision, speech or image model or a small file at a request rate."""
-    request = request_of(task)
+    try:
+        request = request_of(task)
+    except UnsupportedError:
+        return _place_by_memory(task)
     if task.samples is not None and task.requests_per_s is None:
         return _place_batch(task, request)
     flop, weights, notes = request.flop, request.weights, request.assumptions
@@ -82,6 +87,17 @@ def place_requests(task: Task) -> Placement:
         count = computed("gpus", _cards(gpu) * machines, "GPU", "rate / rate of one card")
         kind, reasons = "several_gpus", (*reasons, Reason("several_for_load", (count,)))
     return Placement(kind, reasons, cpu, gpu, (), notes, found)
+
+
+def _place_by_memory(task: Task) -> Placement:
+    """A diffusion model of which the work of a step is not known: the memory alone decides."""
+    if task.model is None or task.model.kind not in _DENOISERS:
+        raise UnsupportedError("placement of this model", reason="its work is not known")
+    found = _offers(task, _weights(task))
+    note = Assumption("work", "unknown", "1", "no speed is known: the place follows the memory")
+    return Placement(
+        gpu_kind(found), gpu_reasons(found), None, gpu_option(found), (), (note,), found
+    )
 
 
 def _cards(option: Option) -> int:

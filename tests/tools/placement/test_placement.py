@@ -382,3 +382,32 @@ def test_a_vision_model_is_fine_tuned_by_images_and_not_by_tokens() -> None:
     assert number(found, "training_flop") == pytest.approx(2.466e15, rel=0.01)
     assert number(found, "gpu_hours") < 0.5
     assert found.needs_gpu
+
+
+def test_images_and_speech_are_trained_by_their_own_work() -> None:
+    sdxl = find_model("sdxl").spec
+    image = place(Task(action="train", model=sdxl, samples=1000, epochs=10, method="lora"))
+    # 3 * 2 * 2.98e12 FLOP * 10,000 images
+    assert number(image, "training_flop") == pytest.approx(1.788e17, rel=0.01)
+    assert image.needs_gpu
+    speech = place(Task(action="train", model=find_model("whisper-small").spec, samples=10_000))
+    assert speech.needs_gpu
+    assert {a.name for a in speech.assumptions} == {"epochs"}
+
+
+def test_a_video_model_is_placed_by_its_memory_alone() -> None:
+    wan = find_model("Wan2.1-T2V-14B").spec
+    for task in (Task(action="infer", model=wan), Task(action="train", model=wan)):
+        found = place(task)
+        assert found.needs_gpu
+        assert found.cpu is None
+        assert "work" in {a.name for a in found.assumptions}
+
+
+def test_a_short_run_goes_where_it_costs_half_and_saves_ten_minutes() -> None:
+    bert = find_model("bert-base").spec
+    longer = place(Task(action="train", model=bert, samples=10_000, seq_len=128, epochs=3))
+    assert longer.needs_gpu
+    assert {a.value for a in longer.assumptions if a.name == "method"} == {"full"}
+    tiny = place(Task(action="train", model=bert, samples=100, seq_len=128, epochs=1))
+    assert tiny.kind == "cpu"
