@@ -19,7 +19,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from ui.bot import reply_url
-from ui.bot.inbox import Inbox, NotDelivered, Undeliverable
+from ui.bot.inbox import Inbox, NotDelivered, Note, Undeliverable
 from ui.bot.store import Taken
 from ui.bot.words import ask, headline, listed_table, need_line, parts_of, within_bytes
 from ui.config import ServiceSettings
@@ -110,7 +110,7 @@ class DingTalkBot:
         self._advisor = advisor
         self._origins = reply_origins
 
-    def prepare(self, taken: Taken) -> dict[str, Any]:
+    def prepare(self, taken: Taken, note: Note) -> dict[str, Any]:
         """The answer as Markdown."""
         asked = taken.payload
         answer = ask(self._advisor, asked, thread=f"dingtalk:{asked['thread']}")

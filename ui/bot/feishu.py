@@ -24,7 +24,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from ui.bot import reply_url
-from ui.bot.inbox import Inbox, NotDelivered, Undeliverable
+from ui.bot.inbox import Inbox, NotDelivered, Note, Undeliverable
 from ui.bot.store import Taken
 from ui.bot.words import ask, headline, need_line, within_bytes
 from ui.config import ServiceSettings
@@ -278,7 +278,7 @@ class FeishuBot:
         self._sender = sender
         self._advisor = advisor
 
-    def prepare(self, taken: Taken) -> dict[str, Any]:
+    def prepare(self, taken: Taken, note: Note) -> dict[str, Any]:
         """The card that answers."""
         asked = taken.payload
         answer = ask(self._advisor, asked, thread=f"feishu:{asked['thread']}")

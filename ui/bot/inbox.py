@@ -31,6 +31,10 @@ _MOST_PREPARED = 3
 _ID = re.compile(r"[!-~]{1,200}")
 
 
+Note = Callable[[dict[str, Any]], None]
+"""Keeps unfinished work in the event's row."""
+
+
 class NotDelivered(Exception):
     """The platform certainly did not take the message; it may be sent again."""
 
@@ -46,8 +50,13 @@ class Undeliverable(Exception):
 class Bot(Protocol):
     """One platform: what to say, and how it is sent."""
 
-    def prepare(self, taken: Taken) -> dict[str, Any]:
-        """The message that answers an event, as JSON."""
+    def prepare(self, taken: Taken, note: Note) -> dict[str, Any]:
+        """The message that answers an event, as JSON.
+
+        Args:
+            taken: The event; its message is what an earlier process noted of unfinished work.
+            note: Keeps unfinished work, marked `is_partial`.
+        """
 
     def deliver(self, taken: Taken, message: dict[str, Any]) -> None:
         """Sends it. Where `taken.in_doubt`, only if that cannot send it twice.
@@ -178,9 +187,9 @@ class Inbox:
             log.error("event of %s given up after %d attempts", platform, taken.attempt - 1)
             return partial(self._store.finish, taken, "failed")
         message = taken.message
-        if message is None:
+        if message is None or message.get("is_partial"):
             try:
-                message = bot.prepare(taken)
+                message = bot.prepare(taken, partial(self._store.remember, taken))
             except Exception:
                 log.exception("no message could be made for an event of %s", platform)
                 if taken.attempt >= _MOST_PREPARED:

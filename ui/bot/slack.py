@@ -18,8 +18,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from ui.bot import reply_url
-from ui.bot.inbox import Inbox, NotDelivered, Undeliverable
+from ui.bot.inbox import Inbox, NotDelivered, Note, Undeliverable
 from ui.bot.slack_blocks import answer_blocks, context, escaped, section
+from ui.bot.slack_stream import Stream, finish
 from ui.bot.store import Taken
 from ui.bot.words import ask
 from ui.config import ServiceSettings
@@ -239,7 +240,7 @@ class SlackBot:
         self._advisor = advisor
         self._origins = reply_origins
 
-    def prepare(self, taken: Taken) -> dict[str, Any]:
+    def prepare(self, taken: Taken, note: Note) -> dict[str, Any]:
         """Text and blocks that answer; the prompts for a new assistant thread."""
         asked = taken.payload
         if asked.get("greet"):
@@ -247,7 +248,10 @@ class SlackBot:
             return {"prompts": prompts[:_PROMPTS]}
         self._show_working(asked)
         thread = asked.get("thread") or asked.get("user")
-        answer = ask(self._advisor, asked, thread=f"slack:{asked['channel']}:{thread}")
+        is_grown = asked.get("is_direct") and not asked.get("response_url")
+        stream = Stream(self._client, asked, note, taken.message) if is_grown else None
+        name = f"slack:{asked['channel']}:{thread}"
+        answer = ask(self._advisor, asked, thread=name, stream=stream)
         if isinstance(answer, str):
             text, blocks = answer, [section(escaped(answer))]
         else:
@@ -256,7 +260,8 @@ class SlackBot:
             user = asked.get("user")
             who = f"<@{user}>: " if user else ""
             blocks.insert(0, context(who + escaped(asked["text"][:500])))
-        return {"text": escaped(text)[:3000], "blocks": blocks}
+        message = {"text": escaped(text)[:3000], "blocks": blocks}
+        return message | ({"stream": stream.ts} if stream is not None and stream.ts else {})
 
     def deliver(self, taken: Taken, message: dict[str, Any]) -> None:
         """Sends the answer unless the thread has it already."""
@@ -280,12 +285,16 @@ class SlackBot:
             )
             return
         event_id = taken.key.event_id
+        metadata = {"event_type": METADATA, "event_payload": {"event_id": event_id}}
+        if "stream" in message:
+            whole = {k: v for k, v in message.items() if k != "stream"} | {"metadata": metadata}
+            finish(self._client, asked["channel"], message["stream"], whole)
+            return
         if taken.in_doubt and self._was_sent(asked, event_id):
             return
         self._client.chat_postMessage(
             channel=asked["channel"], thread_ts=asked["thread"], **message,
-            metadata={"event_type": METADATA, "event_payload": {"event_id": event_id}},
-            unfurl_links=False, unfurl_media=False,
+            metadata=metadata, unfurl_links=False, unfurl_media=False,
         )  # fmt: skip
 
     def _was_sent(self, asked: dict[str, Any], event_id: str) -> bool:

@@ -11,6 +11,7 @@ from ui.wording import Language, say
 
 if TYPE_CHECKING:
     from agent import Answer
+    from ui.bot.slack_stream import Stream
 
 _TABLE = re.compile(r"((?:^[ \t]*\|.*\|[ \t]*(?:\n|\Z))+)", re.MULTILINE)
 _MARK = {"fits": "🟢", "tight": "🟡", "does_not_fit": "🔴", "depends": "🔵"}
@@ -45,11 +46,15 @@ def language_of_text(text: str) -> Language:
     return "zh" if any("\u4e00" <= c <= "\u9fff" for c in text) else "en"
 
 
-def ask(advisor: Adviser, asked: dict[str, Any], *, thread: str) -> Answer | str:
+def ask(
+    advisor: Adviser, asked: dict[str, Any], *, thread: str, stream: Stream | None = None
+) -> Answer | str:
     """The answer to a question of an event, or in words why there is none."""
     question = str(asked.get("text") or "").encode(errors="replace").decode()
     language = asked.get("language")
     try:
+        if stream is not None:
+            return stream.ask(advisor, question, thread, language)
         return advisor.ask(question, thread=thread, language=language)
     except Exception as error:  # the outer face: the asker hears of it, the log has the trace
         return words_for(error, language or language_of_text(question))

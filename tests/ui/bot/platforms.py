@@ -147,16 +147,41 @@ class Platforms:
             self.complaints += slack_faults(body)
             self.messages.append(body)
             return 200, {"ok": True, "ts": f"{1000 + len(self.messages)}.0"}
+        if method in ("chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update"):
+            return 200, self._slack_stream(method, body)
         if method == "conversations.replies":
             found = [m for m in self.messages if m.get("thread_ts") == body["ts"]
                      and m.get("channel") == body["channel"]]  # fmt: skip
             start = int(body.get("cursor") or 0)  # one a page, so that pages must be turned
             more = {"next_cursor": str(start + 1)} if start + 1 < len(found) else {}
-            page = [{"metadata": m["metadata"]} for m in found[start : start + 1]]
+            page = [{"ts": m.get("ts", "0"), "bot_id": "B1", "metadata": m.get("metadata")}
+                    for m in found[start : start + 1]]  # fmt: skip
             return 200, {"ok": True, "messages": page, "response_metadata": more}
         if method.startswith("assistant.threads."):
             return 200, {"ok": True}
         return 200, {"ok": False, "error": "unknown_method"}
+
+    def _slack_stream(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Streamed messages: they grow until they are stopped; an update replaces all of one."""
+        if len(body.get("markdown_text") or "") > 12_000:
+            self.complaints.append("too much text in a stream")
+        if method == "chat.startStream":
+            ts = f"{2000 + len(self.messages)}.0"
+            self.messages.append({**body, "ts": ts, "text": body["markdown_text"], "grows": True})
+            return {"ok": True, "ts": ts}
+        found = next((m for m in self.messages if m.get("ts") == body["ts"]), None)
+        if found is None:
+            return {"ok": False, "error": "message_not_found"}
+        if method == "chat.update":
+            self.complaints += ["an update of what still grows"] if found.get("grows") else []
+            self.complaints += slack_faults(body)
+            found.update(body)
+            return {"ok": True, "ts": body["ts"]}
+        if not found.get("grows"):
+            return {"ok": False, "error": "message_not_in_streaming_state"}
+        found["text"] += body.get("markdown_text") or ""
+        found["grows"] = method == "chat.appendStream"
+        return {"ok": True}
 
     def _feishu(
         self, path: str, headers: dict[str, str], body: dict[str, Any]

@@ -24,7 +24,7 @@ class Recorder:
         self.errors = list(errors)
         self.gate: threading.Event | None = None
 
-    def prepare(self, taken: Taken) -> dict[str, Any]:
+    def prepare(self, taken: Taken, note: Any = None) -> dict[str, Any]:
         self.prepared.append(taken.key.event_id)
         return {"answer": taken.payload["text"]}
 
