@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections import defaultdict
 from typing import Any
@@ -111,3 +112,54 @@ def test_lines_reproduce_a_step_at_another_size() -> None:
     peak = run(request)
     states = peak["parts"]["params"] + peak["parts"]["opt"] + peak["parts"]["buffers"]
     assert alive + states == pytest.approx(peak["peak_bytes"], rel=0.002)
+
+
+def test_lines_of_equal_layers_reproduce_the_whole_depth() -> None:
+    from tools.memory.simulate.child import run
+    from tools.memory.simulate.configs import hf_config
+    from tools.memory.simulate.lines import derive, jobs
+    from tools.memory.simulate.request import SimulationRequest
+    from tools.models import get_model
+
+    name = "google-t5/t5-small"  # six layers a stack; the lines come from one and two
+    (job,) = jobs(name, frozenset({"pure-bf16"}))
+    found = derive(job)
+    batch, source, target = 6, 320, 96
+    sizes = {"1": 1, "b": batch, "seq_len": source, "target_len": target}
+
+    def product(term: str) -> int:
+        return math.prod(sizes[part] for part in term.split("*"))
+
+    alive = max(
+        line[0] + sum(c * product(t) for c, t in zip(line[1:], found["basis"], strict=True))
+        for line in found["lines"]
+    )
+    peak = run(
+        SimulationRequest(
+            model=name, kind="t5", config=hf_config(get_model(name)), precision="pure-bf16",
+            optimizer="sgd", batch=batch, seq_len=source, target_len=target,
+        )
+    )  # fmt: skip
+    states = peak["parts"]["params"] + peak["parts"]["buffers"]
+    assert alive + states == pytest.approx(peak["peak_bytes"], rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["facebook/detr-resnet-50", "facebook/detr-resnet-101"])
+def test_detr_has_the_published_parameters_and_trains_all_but_stem_and_first_stage(
+    name: str,
+) -> None:
+    import torch
+
+    from tools.memory.simulate.configs import hf_config
+    from tools.memory.simulate.kinds.detector import build
+    from tools.memory.simulate.request import SimulationRequest
+    from tools.models import get_model
+
+    spec = get_model(name)
+    with torch.device("meta"):
+        model = build(SimulationRequest(model=name, kind="detr", config=hf_config(spec)))
+    counts = [(p.numel(), p.requires_grad) for p in model.parameters()]
+    assert sum(size for size, _ in counts) == spec.params_total
+    stem = 3 * 64 * 49
+    stage = (64 * 64 + 64 * 64 * 9 + 64 * 256) + 64 * 256 + 2 * (256 * 64 + 64 * 64 * 9 + 64 * 256)
+    assert sum(size for size, trains in counts if not trains) == stem + stage

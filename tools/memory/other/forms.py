@@ -62,7 +62,11 @@ class Form(NamedTuple):
         scored = sizes.get("target_len") or sizes.get("seq_len") or 0.0
         logits = _LOGIT_BYTES * self.vocab * batch * scored
         return tuple(
-            Moment(line[0], logits + self.scale * sum(map(float.__mul__, factors, line[1:])))
+            Moment(
+                line[0],
+                (0.0 if line[0] else logits)  # gone once gradients are there
+                + self.scale * sum(map(float.__mul__, factors, line[1:])),
+            )
             for line in self.lines
         )
 

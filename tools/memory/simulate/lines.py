@@ -218,6 +218,12 @@ _TEXT_BASIS = (
     "1", "b*seq_len", "b*target_len", "b*seq_len*seq_len", "b*target_len*target_len",
     "b*seq_len*target_len",
 )  # fmt: skip
+_FUSED_TEXT_BASIS = tuple(
+    name.removeprefix("b*") if name.count("_len") == 2 and len(set(name.split("*"))) == 2 else name
+    for name in _TEXT_BASIS
+)
+"""A fused kernel keeps the position bias alone of what grows with a length squared: it has no
+batch. A trained bias takes the unfused form, which keeps the scores of every sample."""
 _TEXT_SAMPLES = tuple(
     (batch, {"seq_len": seq, "target_len": target})
     for batch, seq, target in (
@@ -263,7 +269,8 @@ def jobs(model: str, only: frozenset[str] = frozenset()) -> list[Job]:
         if only and name not in only:
             continue
         request = SimulationRequest(model=model, kind=kind, config=config, **fields)
-        found.append(Job(name, request, samples, basis))
+        fused = kind == "t5" and name.startswith(("lora", "infer"))
+        found.append(Job(name, request, samples, _FUSED_TEXT_BASIS if fused else basis))
     return found
 
 
