@@ -135,3 +135,9 @@ def test_a_link_of_400_gigabit_is_no_card_of_400_gigabytes() -> None:
     )
     assert _figure(answer, "link") == 400
     assert not answer.corrections
+
+
+def test_a_size_behind_a_hyphen_is_no_exit_code() -> None:
+    answer, _ = answered("glm-4-9b-chat bf16 单张4090 上下文 131072 放得下吗")
+    assert answer.verdict == "does_not_fit"
+    assert ".wslconfig" not in answer.text
