@@ -120,6 +120,8 @@ def parse(
         corrected=turn.corrected, explains=intent == "concept" and "define" in turn.asked,
     )  # fmt: skip
     if base is not None:
+        if intent != "concept":  # the words of a whole question are learned, not of a follow-up
+            intent = choose_intent(_features(turn, goal))
         carried = carry_over(document, turn.board, out, base)
         intent = _intent_of_turn(intent, turn, base, history)
         goal = goal or (base.goal if not (turn.asked or has_frame(turn.prose)) else None)
