@@ -83,9 +83,7 @@ def training(draft: Draft) -> Steps:
         say_methods(draft, reports)
         say_why(draft, reports[methods.index("full")])
     say_images(draft, report)
-    verdict = say_rollout(draft, report, found.verdict)
-    if verdict != found.verdict:
-        found = replace(found, verdict=verdict)
+    found = replace(found, verdict=say_rollout(draft, report, found.verdict))
     has_levers = not is_method_open and found.verdict == "fits"
     _say_training_reasons(draft, report, has_levers=has_levers)
     if found.verdict != "fits":

@@ -15,14 +15,9 @@ from pydantic import Field
 from agent.answer import FigureOut
 from agent.settings import Settings
 from agent.toolbox.base import Report, Tool, description_of
-from agent.toolbox.memory import (
-    MemoryArguments,
-    MemoryReport,
-    estimate_memory,
-    usual_for_kind,
-    workload_of,
-)
+from agent.toolbox.memory import MemoryArguments, MemoryReport, estimate_memory
 from agent.toolbox.resolve import ResolvedCard, resolve_card, resolve_model
+from agent.toolbox.workloads import usual_for_kind, workload_of
 from tools.errors import BadQuantityError
 
 _MOST_COUNT = 64

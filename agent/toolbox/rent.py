@@ -11,9 +11,10 @@ from pydantic import Field
 from agent.answer import AssumptionOut, CitationOut, FigureOut
 from agent.settings import Settings
 from agent.toolbox.base import Report, Row, Tool, description_of, figure_out
-from agent.toolbox.memory import MemoryArguments, workload_of
+from agent.toolbox.memory import MemoryArguments
 from agent.toolbox.offers import InstanceOut, instance_out
 from agent.toolbox.resolve import resolve_card, resolve_model
+from agent.toolbox.workloads import workload_of
 from tools.catalog import offer_source
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from agent.settings import Settings
 from agent.toolbox.base import Report, Tool, description_of, figure_out
-from agent.toolbox.memory import MemoryArguments, workload_of
+from agent.toolbox.memory import MemoryArguments
 from agent.toolbox.resolve import resolve_model
+from agent.toolbox.workloads import workload_of
 from tools.errors import MissingExtraError
 from tools.units import format_gib
 
