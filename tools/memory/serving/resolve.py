@@ -22,7 +22,6 @@ _KV_BITS = {
 }  # fmt: skip
 _OLD_LOGITS = (4, 45)
 """transformers before this version kept fp32 logits of the whole prompt."""
-_FP8_BITS = 8
 _HALF_BITS = 16
 LAYER_SPLIT = frozenset({"transformers", "llama.cpp", "ollama", "exllama", "autoawq"})
 """Engines that give each card whole layers and copy between them, without NCCL buffers."""
@@ -76,9 +75,6 @@ def resolve_inference(workload: InferenceWorkload) -> ServeRun:
     if weight_format is None:
         weight_format = usual_format(workload.model, engine)
         assumed.append(("weight_format", weight_format))
-    elif _names_a_part(workload.model, weight_format):
-        weight_format = usual_format(workload.model, engine)
-        assumed.append(("weight_format", weight_format))
     context, prompt, generated = _lengths(workload, row, assumed)
     batch = workload.batch or workload.concurrency
     if batch is None:
@@ -109,14 +105,6 @@ def resolve_inference(workload: InferenceWorkload) -> ServeRun:
         assumed=tuple(assumed),
         asked=workload,
     )
-
-
-def _names_a_part(spec: ModelSpec, given: str) -> bool:
-    """Whether a format is that of a published mixture's smaller part (FP8 beside FP4 experts)."""
-    published = row_name("formats", spec.dtype) if spec.dtype else None
-    if published is None or row_name("formats", given) not in ("fp8", "fp8-block"):
-        return False
-    return table("formats")[published].get("mixed_bits") == _FP8_BITS
 
 
 def usual_format(spec: ModelSpec, engine: str) -> str:

@@ -64,14 +64,13 @@ def request_of(workload: Workload) -> SimulationRequest:
 
     spec = workload.model
     filled = {**dict(estimate(workload).assumed), **_said(workload)}
-    is_training = isinstance(workload, TrainingWorkload)
     kind = kind_of(spec, str(filled.get("objective")))
     fields = {name: filled[name] for name in _SAME if filled.get(name) is not None}
     if fields.get("attention") == "flash":
         fields["attention"] = "sdpa"
     if fields.get("gradient_checkpointing") == "selective":
         raise UnsupportedError("selective checkpointing", reason="it is not simulated")
-    if is_training:
+    if isinstance(workload, TrainingWorkload):
         optimizer = str(filled.get("optimizer", "adamw"))
         fields |= {
             "method": filled.get("method", "full"),

@@ -87,11 +87,11 @@ def filing_gradients(request: SimulationRequest, tracker: StorageTracker) -> Ite
         plain(group, *args)
         tracker.tag([p.sharded_param.grad for p in group.fsdp_params], "grads")
 
-    FSDPParamGroup.post_backward = post_backward  # type: ignore[method-assign]
+    FSDPParamGroup.post_backward = post_backward
     try:
         yield
     finally:
-        FSDPParamGroup.post_backward = plain  # type: ignore[method-assign]
+        FSDPParamGroup.post_backward = plain
 
 
 def buckets(parameters: list[nn.Parameter], request: SimulationRequest) -> list[torch.Tensor]:

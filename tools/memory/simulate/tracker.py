@@ -105,13 +105,13 @@ class StorageTracker(TorchDispatchMode):
             self._resized(storage)
             return result
 
-        torch.UntypedStorage.resize_ = resize  # type: ignore[method-assign, assignment]
+        torch.UntypedStorage.resize_ = resize
         entered: Self = super().__enter__()
         return entered
 
     def __exit__(self, *raised: Any) -> None:
         """Stops counting."""
-        torch.UntypedStorage.resize_ = self._plain_resize  # type: ignore[method-assign]
+        torch.UntypedStorage.resize_ = self._plain_resize
         super().__exit__(*raised)
 
     def _free(self, key: int) -> None:
