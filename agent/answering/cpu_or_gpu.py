@@ -22,6 +22,8 @@ from tools.units import bytes_from_gb, format_significant
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(t|g|m)b?", re.IGNORECASE)
 _IN_GB = {"t": 1000.0, "g": 1.0, "m": 0.001}
 _MUCH_RAM_GB = 4.0
+_A_DAY_H = 24.0
+"""A job that takes longer than this on a CPU needs a GPU, whatever else it could do."""
 """Host memory from which a need is worth telling, GB."""
 _GPU_MEMORY_GB = 80.0
 """Memory of the largest common card, GB."""
@@ -100,9 +102,9 @@ def _work(draft: Draft) -> str:
 
 
 def _tell(draft: Draft, report: PlacementReport) -> Verdict:
-    is_table = report.reason("faster_on_gpu") is not None
+    is_optional = report.reason("faster_on_gpu") is not None and _cpu_hours(report) <= _A_DAY_H
     key = {"cpu": "cpu", "managed": "managed"}.get(report.kind, "gpu")
-    if key == "gpu" and is_table:
+    if key == "gpu" and is_optional:
         key = "gpu_optional"
     if not (report.needs_gpu and _say_load(draft, report)):
         draft.say(f"placement.{key}", work=_work(draft), importance=HEAD)
@@ -126,6 +128,12 @@ def _tell(draft: Draft, report: PlacementReport) -> Verdict:
         draft.say("placement.managed_too", items=joined(draft, items), importance=DETAIL)
     draft.assume(report.assumptions)
     return "fits" if report.kind == "cpu" else "depends"
+
+
+def _cpu_hours(report: PlacementReport) -> float:
+    """Hours of the job on a CPU; 0 where none are given."""
+    values = next((r.values for r in report.reasons if r.code.endswith("_on_cpu")), {})
+    return float(values.get("cpu_hours") or values.get("cpu_seconds", 0) / 3600)
 
 
 def _say_load(draft: Draft, report: PlacementReport) -> bool:
