@@ -27,7 +27,9 @@ _TURNS = 4
 """Questions of one conversation; then the reader begins another."""
 _REPLY_S = 60.0
 _WARM_UP = 120
-"""Questions asked before memory is read (count): every path once in every worker."""
+"""Questions asked before anything is measured (count): every path once in every worker."""
+_FULL = 1000
+"""The same before growth over many answers is measured: caches have filled by then."""
 
 
 class Connection:
@@ -175,7 +177,8 @@ async def phases(port: int, pid: int, args: argparse.Namespace) -> dict[str, Any
         return await phase(port, pid, name, conversations=args.conversations, is_over=is_over,
                            reading_s=reading_s)  # fmt: skip
 
-    await run("warm", lambda tally: len(tally.seconds) + len(tally.errors) >= _WARM_UP, 0.0)
+    first = _FULL if args.answers else _WARM_UP
+    await run("warm", lambda tally: len(tally.seconds) + len(tally.errors) >= first, 0.0)
     if args.answers:
         return await run("many", lambda tally: len(tally.seconds) >= args.answers, 0.0)
     reading = await run("reading", until(args.seconds), 1.0)
