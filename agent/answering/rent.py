@@ -212,6 +212,8 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
         usable=gib(best.usable_bytes),
         importance=HEAD,
     )
+    if best.need_high_bytes > best.usable_bytes:
+        draft.say("rent.upper_bound", high=gib(best.need_high_bytes))
     draft.figure("hours_per_month", 730, "h", formula="365 * 24 / 12")
     costs = [
         draft.phrase(

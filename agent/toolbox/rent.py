@@ -45,6 +45,7 @@ class RecommendedOut(Row):
     gpus_used: int
     parallelism: str | None
     need_bytes: int
+    need_high_bytes: int
     usable_bytes: int
     currency: str
     cost_per_hour: Decimal
@@ -186,6 +187,7 @@ def _recommended(found: Any, region: str | None) -> RecommendedOut:
         gpus_used=found.need.gpus_used,
         parallelism=found.need.parallelism,
         need_bytes=found.need.likely_bytes,
+        need_high_bytes=found.need.high_bytes,
         usable_bytes=found.need.usable_bytes,
         currency=found.currency,
         cost_per_hour=found.cost_per_hour,
@@ -230,6 +232,7 @@ def _cost_figures(offers: Any) -> list[FigureOut]:
             ("cost of the job", found.cost_of_job, unit),
             ("affordable hours", found.affordable_hours, "h"),
             ("need per GPU", found.need.likely_bytes, "B"),
+            ("need per GPU, upper bound", found.need.high_bytes, "B"),
             ("usable per GPU", found.need.usable_bytes, "B"),
             ("GPUs", found.offer.gpu_count, "1"),
         )

@@ -117,6 +117,12 @@ class Fitter:
 
         return fit
 
+    @cached_property
+    def _likely(self) -> Callable[..., Verdict]:
+        from tools.memory import likely
+
+        return likely
+
     def _exact(
         self, card: GpuSpec | None, usable_bytes: int, gpus: int, label: str | None
     ) -> GpuNeed:
@@ -124,7 +130,9 @@ class Fitter:
         if isinstance(estimate, str):
             return GpuNeed(0, 0, usable_bytes, "does_not_fit", gpus, label, unsupported=estimate)
         result = self._fit(estimate, usable_bytes)
-        return _need(estimate, gpus, label, result.high_bytes, result.usable_bytes, result.verdict)
+        high, usable = result.high_bytes, result.usable_bytes
+        verdict = self._likely(result.need_bytes, high_bytes=high, usable_bytes=usable)
+        return _need(estimate, gpus, label, high, usable, verdict)
 
     def _clear(
         self,
@@ -142,13 +150,11 @@ class Fitter:
         width = self._width(rough, gpus, label)
         usable, likely = int(usable_bytes * width.usable), estimate.process_bytes
         high = int(likely * width.high)
-        if likely > usable * margin:
-            return _need(estimate, gpus, label, high, usable, "does_not_fit")
-        if high * margin < usable:
-            return _need(estimate, gpus, label, high, usable, "fits")
-        if likely * margin < usable < high / margin:
-            return _need(estimate, gpus, label, high, usable, "tight")
-        return None
+        least, most = (
+            self._likely(int(likely * by), high_bytes=int(high * by), usable_bytes=usable)
+            for by in (1 / margin, margin)
+        )
+        return _need(estimate, gpus, label, high, usable, least) if least == most else None
 
     def _width(self, estimate: MemoryEstimate, gpus: int, label: str | None) -> _Width:
         key = (gpus, label)

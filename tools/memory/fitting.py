@@ -1,8 +1,8 @@
 """Does it fit: a need against the memory that a card gives. The one home of verdicts.
 
-Two readers ask two questions. Who is offered a machine wants to be sure: `fit` says fits only where
-even the upper bound is below. Who asks whether a run fits has seldom said everything, and the upper
-bound then is the worst of what was left open: `likely_verdict` says fits with room to spare.
+Two readers ask two questions. Who calls the calculator with every setting wants to be sure: `fit`
+says fits only where even the upper bound is below. Who asks the advisor has seldom said everything,
+and the upper bound then is the worst of what was left open: `likely` says fits with room to spare.
 """
 
 from __future__ import annotations

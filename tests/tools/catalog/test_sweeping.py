@@ -8,7 +8,7 @@ from tools.catalog import SweepRow, catalog, catalog_cards, cheapest, sweep
 from tools.catalog.sweeping import USES
 from tools.errors import BadQuantityError
 from tools.gpus import get_gpu
-from tools.memory import TrainingWorkload, estimate, fit
+from tools.memory import TrainingWorkload, estimate, fit, likely
 from tools.models import get_model
 
 MODEL = "Qwen/Qwen2.5-7B"
@@ -34,7 +34,10 @@ def test_verdict_is_the_calculators(
     usable = spec.usable_bytes
     assert usable is not None
     workload = TrainingWorkload(get_model(MODEL), method=method, gpu=spec, gpu_count=1)  # type: ignore[arg-type]  # parametrized literal
-    assert rows[(card, method, 1)].need.verdict == fit(estimate(workload), usable).verdict
+    found = fit(estimate(workload), usable)
+    assert rows[(card, method, 1)].need.verdict == likely(
+        found.need_bytes, high_bytes=found.high_bytes, usable_bytes=found.usable_bytes
+    )
 
 
 def test_known_borders_hold(rows: dict[tuple[str, str, int], SweepRow]) -> None:
