@@ -63,6 +63,10 @@ _PASTED = {
 }
 
 
+_OF_A_CARD = ("fit_check", "catalog_lookup", "network_distributed", "gpu_compare", "serving_plan")
+"""Kinds that a question about a figure of one card may be taken for."""
+
+
 @dataclass(slots=True)
 class _Turn:
     """One text, read by itself."""
@@ -112,7 +116,7 @@ def parse(
     intent = choose_intent(_features(turn, goal), with_signs(turn.prose, turn.board))
     if intent == "concept" and history and points_back(document.text, turn.board):
         intent = _asked_of_job(turn.prose, history[-1]) or intent
-    if intent in ("fit_check", "catalog_lookup") and asks_card_figure(document.text, out):
+    if intent in _OF_A_CARD and asks_card_figure(document.text, out):
         intent = "concept"
     carried = Carried()
     base = leans_on(
