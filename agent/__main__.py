@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.settings import Settings
+from tools.console import run_console
 from tools.errors import AdvisorError
 
 OK, BAD_USAGE, FAILED = 0, 2, 3
@@ -132,4 +133,4 @@ def _conversation(advisor: Any, row: dict[str, Any], *, thread: str) -> list[dic
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_console(main)

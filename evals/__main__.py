@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evals import commands
+from tools.console import run_console
 from tools.errors import AdvisorError
 
 
@@ -92,4 +93,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_console(main)

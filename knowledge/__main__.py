@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 from knowledge.cli import main
+from tools.console import run_console
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_console(main)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol, cast
 
+from tools.console import run_console
 from tools.errors import AdvisorError
 
 COMMANDS = {
@@ -59,4 +60,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_console(main)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
+from tools.console import run_console
 from ui.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_console(main)

@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 PASSED_ON = {
     "ask": ("agent", 'one question, one answer: xuanka ask "QUESTION" [--json] [--lang zh|en]'),
@@ -33,6 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     return _serve(args) if args.command == "serve" else _mcp(args)
+
+
+def console() -> NoReturn:
+    """`main` as the installed script runs it."""
+    from tools.console import run_console
+
+    run_console(main)
 
 
 def _parser() -> argparse.ArgumentParser:
