@@ -73,6 +73,8 @@ def compose(request: Request, context: Context) -> Plan:
         return cast(Plan, inverse.compose_inverse(request))
     if prices.is_price_of_several(request):
         return cast(Plan, _module("catalog").compose(request, context))
+    if _module("spot").is_saving_of_card(request):
+        return cast(Plan, _module("spot").compose(request, context))
     if prices.is_price_ranking(request):
         return cast(Plan, prices.compose_ranking(request))
     name = _MODULES[request.intent]

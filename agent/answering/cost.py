@@ -9,7 +9,7 @@ from agent.answer import Answer, Verdict
 from agent.answering import concept, rent, spot, times
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.machines import cards_text, provider_name, short_line
-from agent.answering.numbers import about_money, duration, money
+from agent.answering.numbers import duration, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
 from agent.request import Money, Request
@@ -161,7 +161,8 @@ def _say_cheapest(draft: Draft, shown: list[InstanceOut]) -> None:
     draft.figure("hours_of_a_month", HOURS_OF_A_MONTH, "h", formula="8760 h / 12")
     draft.say("cost.cheapest", cloud=provider_name(draft, row.provider), type=row.instance_type,
               cards=cards_text(draft, row), hour=money(amount, currency, draft.language),
-              month=about_money(month, currency, draft.language), importance=HEAD)  # fmt: skip
+              month=draft.about_money("month", month, currency, formula="price * 730 h"),
+              importance=HEAD)  # fmt: skip
 
 
 HOURS_OF_A_MONTH = 730

@@ -19,9 +19,11 @@ from agent.answer import (
     ToolCallOut,
     Verdict,
 )
+from agent.answering.numbers import about_money
 from agent.answering.phrases import phrase, sentence_case, tidy
 from agent.request import Request
 from agent.toolbox import Report, ToolResult
+from tools.units import format_significant
 
 TYPICAL_CHARACTERS = {"zh": 1200, "en": 2000}
 """Length that an answer is cut to by leaving out its least important paragraphs."""
@@ -124,6 +126,14 @@ class Draft:
         """Records one number that the text states."""
         self.figures([FigureOut(name=name, value=value, unit=unit, formula=formula,
                                 sources=sources)])  # fmt: skip
+
+    def about_money(
+        self, name: str, amount: Decimal | float, currency: str, *, formula: str
+    ) -> str:
+        """An estimated amount as it is told, three digits, recorded as it is told."""
+        told = float(format_significant(float(amount), 3))
+        self.figure(f"{name}, as told", told, currency, formula=f"{formula}; three digits")
+        return about_money(amount, currency, self.language)
 
     def assume(self, assumptions: Iterable[AssumptionOut]) -> None:
         """Records assumptions; the first of a name stays."""

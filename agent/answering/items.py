@@ -150,6 +150,10 @@ def _say_rate(draft: Draft, report: ItemReport) -> None:
     for name in ("value", "low", "high"):
         draft.figure(f"{report.kind} per s {name}", getattr(rate, name), "1/s",
                      formula="item_speed")  # fmt: skip
+        told = float(whole(getattr(rate, name)))
+        draft.figure(
+            f"{report.kind} per s {name}, as told", told, "image/s", formula="whole numbers"
+        )
     for name, value in (("each", 1 / rate.value), ("slow", 1 / rate.low), ("fast", 1 / rate.high)):
         draft.figure(f"seconds {name}", value, "s", formula="1 / rate")
     if report.kind == "image" and draft.request.slots.task == "train":

@@ -111,6 +111,8 @@ def _tell(draft: Draft, reports: list[NetworkReport]) -> None:
     kind = draft.phrase("network.rdma" if is_rdma else "network.tcp")
     draft.say("network.head", nodes=slots.nodes or 2, gbps=f"{first.gbps:g}", kind=kind,
               importance=HEAD)  # fmt: skip
+    draft.figure("machines", slots.nodes or 2, "1",
+                 sources=("user:nodes" if slots.nodes else "rule:least",))  # fmt: skip
     draft.figure("link", first.gbps, "Gbit/s", sources=("user:link",))
     lines = []
     for report, (method, _) in zip(reports, _CASES, strict=False):

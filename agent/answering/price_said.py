@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import money
-from agent.answering.sums import is_per_card, price_said
+from agent.answering.sum_words import is_per_card, price_said
 from agent.toolbox.timing import TimeReport
 
 

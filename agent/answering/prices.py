@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator, Sequence
 from decimal import Decimal
 
-from agent.answer import Answer
+from agent.answer import Answer, CitationOut
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.machines import cards_text, provider_name, short_line
 from agent.answering.numbers import money
@@ -145,7 +145,9 @@ def _say_rates(draft: Draft, rows: Sequence[InstanceOut]) -> None:
         and r.price.currency != r.compared.currency
     ]  # fmt: skip
     if converted:
-        draft.say("prices.rates", date=converted[0].rates_as_of, importance=BODY)
+        rates = converted[0].rates_as_of
+        draft.cite(CitationOut(id="data:exchange_rates", title="ECB", locator=rates))
+        draft.say("prices.rates", date=rates, importance=BODY)
 
 
 def say_cheaper(draft: Draft, reports: Sequence[InstancesReport]) -> None:

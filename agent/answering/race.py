@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from agent.answering.draft import HEAD, Draft
 from agent.answering.machines import short_line
-from agent.answering.numbers import about_money, rate
+from agent.answering.numbers import rate
 from agent.answering.plan import Call
 from agent.answering.run_words import joined
 from agent.toolbox import ToolResult
@@ -123,7 +123,8 @@ def _line(draft: Draft, runner: Runner) -> str:
     draft.figure(f"cost_per_million {runner.name}", round(cost, 3), currency,
                  formula="price per hour / tokens per hour")  # fmt: skip
     return draft.phrase("compare.race_line_cost", gpu=runner.name, line=short_line(draft, offer),
-                        cost=about_money(cost, currency, draft.language), **values)  # fmt: skip
+                        cost=draft.about_money(f"cost of {runner.name}", cost, currency,
+                                               formula="price / tokens"), **values)  # fmt: skip
 
 
 def _say_cheaper(draft: Draft, runners: Sequence[Runner]) -> None:

@@ -14,7 +14,7 @@ from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import failed
 from agent.answering.host import compose_host, is_host_question
 from agent.answering.machines import cards_text, instance_line, price_text, provider_name
-from agent.answering.numbers import about_money, duration, gib, money
+from agent.answering.numbers import duration, gib, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
 from agent.answering.run_words import joined, memory_arguments, memory_range, method_name, run_text
@@ -217,11 +217,14 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
     draft.figure("hours_per_month", 730, "h", formula="365 * 24 / 12")
     costs = [
         draft.phrase(
-            "rent.month", cost=about_money(best.cost_per_month, best.currency, draft.language)
+            "rent.month",
+            cost=draft.about_money(
+                "month", best.cost_per_month, best.currency, formula="price * 730 h"
+            ),
         )
     ]
     if best.hours is not None and best.cost_of_job is not None:
-        cost = about_money(best.cost_of_job, best.currency, draft.language)
+        cost = draft.about_money("job", best.cost_of_job, best.currency, formula="price * hours")
         costs.append(
             draft.phrase("rent.job", hours=duration(best.hours, draft.language), cost=cost)
         )
@@ -310,6 +313,8 @@ def _spread(draft: Draft, offer: RecommendedOut) -> str:
         return ""
     words = {"zero3": "ZeRO-3", "zero2": "ZeRO-2", "ddp": "DDP"}
     name = words.get(offer.parallelism, offer.parallelism.upper())
+    draft.figure(f"{offer.instance.instance_type}: cards used", offer.gpus_used, "1",
+                 formula="cards that hold the run")  # fmt: skip
     return draft.phrase("rent.spread", gpus=offer.gpus_used, parallelism=name)
 
 

@@ -14,7 +14,7 @@ from agent.request import Request, Slots
 from agent.toolbox.memory import MemoryReport
 
 _SLOTS = (
-    "model", "params_b", "method", "precision", "quantization", "kv_cache_dtype", "optimizer",
+    "model", "params_b", "method", "precision", "precision_mode", "quantization", "kv_cache_dtype", "optimizer",
     "lora_rank", "lora_targets", "batch", "grad_accum", "gradient_checkpointing", "attention",
     "seq_len", "output_len", "concurrency", "gpu_memory_utilization", "gpu_layers", "img_size",
     "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage",

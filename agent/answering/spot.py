@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 
 from agent.answer import AssumptionOut, CitationOut
 from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
@@ -12,15 +13,26 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
 from agent.answering.run_words import joined
 from agent.answering.sources import guidance_call, passages_in, say_cited
+from agent.answering.sum_words import is_versus
 from agent.request import Request
+from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 from agent.toolbox.spot import ChosenInterval, SpotReport
 
 _MTBF_HOURS = 6.0
+_PRICE_INTENTS = ("cost_estimate", "spot_checkpoint", "catalog_lookup", "recommend_instance")
 _ABOUT_SAVING = re.compile(
     r"checkpoint|检查点|断点|保存|存一次|回收|中断|reclaim|interrupt|preempt|lost|丢", re.IGNORECASE
 )
+
+
+def is_saving_of_card(request: Request) -> bool:
+    """True for what spot saves with a card that is named and no job."""
+    slots = request.slots
+    has_card = slots.gpu not in (None, "none") and slots.instance is None
+    has_job = slots.model is not None or slots.params_b is not None or slots.budget is not None
+    return has_card and not has_job and request.intent in _PRICE_INTENTS and is_versus(request)
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -60,7 +72,8 @@ def compose(request: Request, context: Context) -> Plan:
             _say_interval(draft, plan)
         for result in results:
             if isinstance(result.report, InstancesReport):
-                for row in _cheapest_first(result.report)[:1]:
+                for found in _cheapest_first(result.report)[:1]:
+                    row = yield from _at_one_place(draft, found)
                     _say_quote(draft, row)
                     _say_total(draft, row)
         _say_prices(draft, plan, importance=DETAIL if about_saving else HEAD)
@@ -102,10 +115,28 @@ def _say_chosen(draft: Draft, plan: SpotReport, chosen: ChosenInterval) -> None:
         lost_share=f"{chosen.lost_share * 100:.1f}%",
         save_share=f"{chosen.save_share * 100:.1f}%",
         restart_share=f"{chosen.restart_share * 100:.1f}%",
+        restart=duration(chosen.restart_minutes / 60, draft.language),
         overhead=f"{chosen.overhead * 100:.1f}%",
         save=duration(plan.checkpoint_minutes / 60, draft.language),
         importance=HEAD,
     )
+
+
+def _at_one_place(
+    draft: Draft, row: InstanceOut
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], InstanceOut]:
+    """The type with its spot price in the region of its on-demand price: one place, one saving."""
+    region = row.price.region if row.price is not None else None
+    if row.spot is None or region is None or row.spot.region == region:
+        return row
+    results = yield (
+        Call("find_instances", {"name": row.instance_type, "provider": row.provider,
+                                "region": region}),
+    )  # fmt: skip
+    draft.use(*results)
+    report = results[0].report
+    rows = report.instances if isinstance(report, InstancesReport) else ()
+    return next((r for r in rows if r.spot is not None and r.price is not None), row)
 
 
 def _carriers(draft: Draft) -> Call:
@@ -163,9 +194,15 @@ def _say_terms(draft: Draft, plan: SpotReport) -> None:
         protection = ""
         if row.protection_hours is not None:
             protection = draft.phrase("spot.protection", hours=f"{row.protection_hours:g}")
+        provider = provider_name(draft, row.provider)
+        if row.notice_minutes < 1:
+            draft.figure(f"{row.provider}: notice", row.notice_minutes * 60, "s",
+                         sources=(row.source,))  # fmt: skip
+            draft.say("spot.notice_short", provider=provider, protection=protection,
+                      seconds=f"{row.notice_minutes * 60:g}")  # fmt: skip
+            continue
         notice = draft.phrase("spot.notice_minutes", minutes=f"{row.notice_minutes:g}")
-        draft.say("spot.notice", provider=provider_name(draft, row.provider), notice=notice,
-                  protection=protection)  # fmt: skip
+        draft.say("spot.notice", provider=provider, notice=notice, protection=protection)
 
 
 def _say_prices(draft: Draft, plan: SpotReport, *, importance: int) -> None:

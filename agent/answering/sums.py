@@ -12,43 +12,24 @@ from agent.answering.machines import short_line
 from agent.answering.numbers import money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_region
+from agent.answering.sum_words import (
+    HOURS_OF_MONTH,
+    are_card_hours,
+    is_after_discount,
+    is_month,
+    is_per_card,
+    is_versus,
+    price_said,
+    with_days,
+    with_minutes,
+)
 from agent.request import Money, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
-from agent.toolbox.offers import InstanceOut, SpotOut
+from agent.toolbox.offers import InstanceOut, PriceOut, SpotOut
 
-HOURS_OF_MONTH = 730.0
-"""8,760 hours of a year over twelve months."""
 _INTENTS = ("cost_estimate", "spot_checkpoint", "catalog_lookup", "time_estimate",
             "recommend_instance")  # fmt: skip
-_SPOT = r"(?:spot|抢占式?|竞价|preempt\w*|低优先级)"
-_DEMAND = r"(?:on[- ]?demand|pay[- ]as[- ]you[- ]go|payg|按量|按需|正价|regular price)"
-_VERSUS = re.compile(
-    rf"{_DEMAND}.{{0,24}}{_SPOT}|{_SPOT}.{{0,24}}{_DEMAND}"
-    rf"|(?:省|便宜|差)(?:下|了)?多少.{{0,20}}{_SPOT}|{_SPOT}.{{0,30}}(?:省|便宜)(?:下|了)?多少"
-    rf"|sav(?:e|es|ing|ings).{{0,30}}{_SPOT}|{_SPOT}.{{0,40}}sav(?:e|es|ing|ings)",
-    re.IGNORECASE | re.DOTALL,
-)
-_MONTH = re.compile(
-    r"24\s?/\s?7|24x7|(?:a|per|each|every|one|/)\s?mo(?:nth)?(?![a-z])|monthly|around the clock"
-    r"|7\s?[x*×]\s?24|24\s?小时(?:不关|开|跑|运行)|(?:一个?|每个?|整|包)月|不关机|一直开着?",
-    re.IGNORECASE,
-)
-_PER_CARD = re.compile(
-    r"(?:per|a|each|/)\s?(?:gpu|card)(?:[- ]?(?:h|hour))?|每(?:张|块)?卡"
-    r"|一?张卡(?:每|一)|卡时|单卡.{0,4}价",
-    re.IGNORECASE,
-)
-_MINUTES = re.compile(
-    r"(?:each|every|per|a|one|每个?|一个?|一)\s?(?:run|fold|seed|trial|experiment|次|折|组|轮|个)?[^\d.。;]"
-    r"{0,16}(?P<n>\d{1,4})\s?(?:minutes|mins?|分钟)"
-    r"|(?P<m>\d{1,4})\s?(?:minutes|mins?|分钟)\s?(?:per|each|a|every|一次|一折|一组)",
-    re.IGNORECASE,
-)
-_CARD_HOUR = re.compile(
-    r"(?:per|a|/)\s?(?:gpu|card)[- /]?(?:h(?![a-z])|hours?|hr)|卡时|每?卡(?:每|一)?小时",
-    re.IGNORECASE,
-)
 _SMALLER = re.compile(
     r"(?:single|one|1)[- ](?:gpu|card)|smaller (?:size|type|one|sibling)|next size down"
     r"|half the size|单卡|单张|一张卡|小一[号点档]|更小的?(?:规格|型号)|小规格|少一半",
@@ -58,10 +39,6 @@ _SHORT = 60
 """Characters of a question that leans on the turn before."""
 _REMEMBERED = 3
 """Turns back to which "it" reaches."""
-_DAY = 24.0
-"""Hours of "24 hours a day"."""
-_DAYS_OF_MONTH = 720.0
-"""Hours that "24/7 for a month" is read as."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
@@ -75,7 +52,7 @@ class _Factor(NamedTuple):
 
 def applies(request: Request, context: Context) -> bool:
     """True for a sum whose factors are all given or stand in the catalog."""
-    request = with_minutes(request)
+    request = with_days(with_minutes(request))
     slots = request.slots
     if request.intent not in _INTENTS or slots.budget is not None or slots.step_s is not None:
         return False
@@ -88,16 +65,17 @@ def applies(request: Request, context: Context) -> bool:
         return True
     if len(slots.instances or ()) > 1 or machine_meant(request, context) is None:
         return False
-    is_versus = _VERSUS.search(request.search_query) is not None
-    if slots.billing == "spot" and not is_versus:
+    versus = is_versus(request)
+    if slots.billing == "spot" and not versus:
         return False
-    is_money = request.intent == "cost_estimate" or is_versus or slots.runs is not None
-    return is_money and (slots.hours is not None or _is_month(request))
+    is_span = request.intent == "catalog_lookup" and slots.hours is not None
+    is_money = request.intent == "cost_estimate" or versus or slots.runs is not None or is_span
+    return is_money and (slots.hours is not None or is_month(request))
 
 
 def compose(request: Request, context: Context) -> Plan:
     """The product, each factor told."""
-    request = with_minutes(request)
+    request = with_days(with_minutes(request))
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
     price = price_said(request)
@@ -109,23 +87,13 @@ def compose(request: Request, context: Context) -> Plan:
     return (yield from _of_instance(draft, machine_meant(request, context)))
 
 
-def with_minutes(request: Request) -> Request:
-    """The request with the minutes of a run as its hours, where only those were said."""
-    found = _MINUTES.search(request.search_query)
-    if found is None or request.slots.hours is not None or request.slots.runs is None:
-        return request
-    hours = float(found["n"] or found["m"]) / 60
-    slots = request.slots.model_copy(update={"hours": round(hours, 6)})
-    return request.model_copy(update={"slots": slots})
-
-
 def machine_meant(request: Request, context: Context) -> str | None:
     """The type that is named, or that was spoken of when a month of "it" is asked for."""
     slots = request.slots
     if slots.instance is not None:
         return slots.instance
     names_other = slots.gpu is not None and "gpu" not in request.inherited
-    if names_other or not _is_month(request) or len(request.search_query) > _SHORT:
+    if names_other or not is_month(request) or len(request.search_query) > _SHORT:
         return None
     recent = reversed(context.earlier[-_REMEMBERED:])
     return next((r.slots.instance for r in recent if r.slots.instance is not None), None)
@@ -143,33 +111,17 @@ def sibling_of(request: Request, context: Context) -> Request | None:
     return last if is_sum and not is_named and len(request.search_query) <= _SHORT else None
 
 
-def price_said(request: Request) -> Money | None:
-    """The price in the question; of several the first. That of a card hour is one an hour."""
-    price = request.slots.price
-    first = (price[0] if price else None) if isinstance(price, tuple) else price
-    if first is not None and first.per != "hour" and _CARD_HOUR.search(request.search_query):
-        return first.model_copy(update={"per": "hour"})
-    return first
-
-
-def is_per_card(request: Request) -> bool:
-    """Whether the price that was said is that of one card."""
-    return _PER_CARD.search(request.search_query) is not None
-
-
-def _is_month(request: Request) -> bool:
-    is_open = request.slots.hours in (None, _DAYS_OF_MONTH, _DAY)
-    return is_open and _MONTH.search(request.search_query) is not None
-
-
-def _factors(draft: Draft, hours: float, *, is_month: bool = False) -> list[_Factor]:
-    """Everything that multiplies a price an hour."""
+def _factors(
+    draft: Draft, hours: float, *, month: bool = False, of_machine: bool = False
+) -> list[_Factor]:
+    """Everything that multiplies a price an hour; the price of a machine holds all its cards."""
     slots = draft.request.slots
-    raw = [("month" if is_month else "hours", hours)]
+    raw = [("month" if month else "hours", hours)]
     machines = slots.instance_count or (slots.nodes if slots.instance is not None else None)
     if machines:
         raw.append(("machines", machines))
-    if slots.gpu_count and slots.gpu_count > 1 and is_per_card(draft.request):
+    is_each = is_per_card(draft.request) and not are_card_hours(draft.request)
+    if slots.gpu_count and slots.gpu_count > 1 and is_each and not of_machine:
         raw.append(("cards", slots.gpu_count))
     from agent.answering.cost import is_per_epoch
 
@@ -177,7 +129,7 @@ def _factors(draft: Draft, hours: float, *, is_month: bool = False) -> list[_Fac
         raw.append(("runs", slots.runs))
     if slots.epochs and slots.epochs > 1 and is_per_epoch(draft.request):
         raw.append(("epochs", slots.epochs))
-    if slots.discount and 0 < slots.discount < 1:
+    if slots.discount and 0 < slots.discount < 1 and not is_after_discount(draft.request):
         raw.append(("discount", slots.discount))
     return [_Factor(key, value, draft.phrase(f"sums.{key}", value=f"{value:g}"))
             for key, value in raw]  # fmt: skip
@@ -219,6 +171,25 @@ def _say_sum(draft: Draft, factors: list[_Factor], price: float, currency: str) 
     if discount:
         draft.figure("cost_before", round(cost / discount, 4), currency, formula="cost / discount")
         draft.say("sums.before_discount", full=money(cost / discount, currency, draft.language))
+    elif is_after_discount(draft.request):
+        _say_saved(draft, cost, price, currency)
+
+
+def _say_saved(draft: Draft, cost: float, price: float, currency: str) -> None:
+    """What the same hours cost at the list price, where the price said is the one after it."""
+    discount = draft.request.slots.discount
+    if not discount or not 0 < discount < 1:
+        return
+    full = cost / discount
+    per = "/小时" if draft.language == "zh" else "/h"
+    draft.figure("discount", discount, "1", sources=("user:discount",))
+    draft.figure("list_price", price / discount, f"{currency}/h", formula="price / discount")
+    draft.figure("cost_before", round(full, 4), currency, formula="cost / discount")
+    draft.figure("saved", round(full - cost, 4), currency, formula="cost_before - cost")
+    draft.say("sums.saved", full=money(full, currency, draft.language),
+              list_price=money(price / discount, currency, draft.language, per=per),
+              discount=f"{discount:g}", saved=money(full - cost, currency, draft.language),
+              importance=HEAD)  # fmt: skip
 
 
 def _of_price(draft: Draft, price: Money) -> Answer:
@@ -239,14 +210,22 @@ def _of_instance(draft: Draft, name: str | None) -> Steps:
     draft.use(*results)
     report = results[0].report
     row = _named(report)
-    is_month = _is_month(draft.request)
-    hours = HOURS_OF_MONTH if is_month else slots.hours or HOURS_OF_MONTH
+    month = is_month(draft.request)
+    hours = HOURS_OF_MONTH if month else slots.hours or HOURS_OF_MONTH
     if row is None:
         from agent.answering.cost import machine
 
         return (yield from machine(draft))
     draft.offer([row.as_offer()])
-    factors = _factors(draft, hours, is_month=is_month)
+    factors = _factors(draft, hours, month=month, of_machine=True)
+    undated = _undated(row)
+    if row.price is None and undated is not None:
+        _say_sum(draft, factors, float(undated.amount), undated.currency)
+        _say_each_card(draft, row, undated)
+        draft.say("sums.undated")
+        draft.add(short_line(draft, row))
+        draft.say("cost.excludes", importance=DETAIL)
+        return draft.finish("not_applicable", intent="cost_estimate")
     if row.price is None:
         times = "".join(draft.phrase("sums.times", value=f.told) for f in factors[1:])
         draft.figure("hours", hours, "h", sources=("user:hours",))
@@ -254,18 +233,36 @@ def _of_instance(draft: Draft, name: str | None) -> Steps:
                   importance=HEAD)  # fmt: skip
         draft.add(short_line(draft, row))
         return draft.finish("not_applicable", intent="cost_estimate")
-    if _VERSUS.search(draft.request.search_query) is not None:
+    if is_versus(draft.request):
         row = yield from _in_region(draft, row, row.price.region)
     price, spot = row.price, row.spot
     assert price is not None, "a region that has a price keeps it"
-    is_versus = _VERSUS.search(draft.request.search_query) is not None
-    if is_versus and spot is not None and spot.currency == price.currency:
+    if is_versus(draft.request) and spot is not None and spot.currency == price.currency:
         _say_versus(draft, row, spot, factors)
     else:
         _say_sum(draft, factors, float(price.amount), price.currency)
+        _say_each_card(draft, row, price)
     draft.add(short_line(draft, row))
     draft.say("cost.excludes", importance=DETAIL)
     return draft.finish("not_applicable", intent="cost_estimate")
+
+
+def _undated(row: InstanceOut) -> PriceOut | None:
+    """The hourly on-demand price without a date: a sum can be made with it, marked as such."""
+    return next((p for p in row.listed if p.per == "hour" and p.billing == "on_demand"), None)
+
+
+def _say_each_card(draft: Draft, row: InstanceOut, price: PriceOut) -> None:
+    """The price of one card's hour, where a machine has several."""
+    cards = row.gpu_count or 0
+    if cards < 2 or price.per != "hour":
+        return
+    each = float(price.amount) / cards
+    per = "/小时" if draft.language == "zh" else "/h"
+    draft.figure("cards_of_a_machine", cards, "1", sources=(row.source,))
+    draft.figure("price_of_a_card", round(each, 4), f"{price.currency}/h", formula="price / cards")
+    draft.say("sums.each_card", cards=cards,
+              each=money(each, price.currency, draft.language, per=per))  # fmt: skip
 
 
 def _in_region(
@@ -346,7 +343,7 @@ def _sibling(draft: Draft, before: Request) -> Steps:
     if smaller is None or smaller.price is None:
         draft.say("cost.none_dated", name=row.family, importance=HEAD)
         return draft.finish("not_applicable", intent="cost_estimate")
-    factors = _factors(draft, hours, is_month=before.slots.hours is None)
+    factors = _factors(draft, hours, month=before.slots.hours is None, of_machine=True)
     cost = _record(draft, factors, float(smaller.price.amount), smaller.price.currency)
     draft.offer([smaller.as_offer()])
     draft.say("sums.sibling", hours=f"{hours:g}", cards=smaller.gpu_count,

@@ -11,7 +11,7 @@ from agent.answering.decode import say_ceiling
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import quoted_hint
 from agent.answering.machines import provider_name, short_line
-from agent.answering.numbers import about_money, count, duration, money, rate, whole
+from agent.answering.numbers import count, duration, money, rate, whole
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.price_said import say_cost_at_price
@@ -194,7 +194,10 @@ def say_cost(
     amounts = [price * getattr(report.hours, name) for name in ("value", "low", "high")]
     for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True):
         draft.figure(name, round(amount, 4), currency, formula="hours * price")
-    told_amounts = [about_money(a, currency, draft.language) for a in amounts]
+    told_amounts = [
+        draft.about_money(name, amount, currency, formula="hours * price")
+        for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True)
+    ]
     _say_budget(draft, amounts, currency)
     is_asked = draft.request.intent == "cost_estimate"
     draft.say("times.cost", line=short_line(draft, best), cost=told_amounts[0],
@@ -217,15 +220,19 @@ def _say_budget(draft: Draft, amounts: list[float], currency: str) -> None:
         None, currency,
     ):  # fmt: skip
         return
-    value, low, high = amounts
+    _, low, high = amounts
+    told = [
+        draft.about_money(name, amount, currency, formula="hours * price")
+        for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True)
+    ]
     key = "in" if high <= budget.amount else "over" if low > budget.amount else "maybe_in"
     draft.figure("budget", budget.amount, currency, sources=("user:budget",))
     draft.say(
         f"cost.work_{key}_budget",
         budget=money(budget.amount, currency, draft.language),
-        cost=about_money(value, currency, draft.language),
-        low=about_money(low, currency, draft.language),
-        high=about_money(high, currency, draft.language),
+        cost=told[0],
+        low=told[1],
+        high=told[2],
         importance=HEAD,
     )
 

@@ -38,6 +38,7 @@ class ChosenInterval(Row):
     lost_share: float
     save_share: float
     restart_share: float
+    restart_minutes: float
     overhead: float
 
 
@@ -169,6 +170,7 @@ def _chosen_interval(arguments: SpotArguments, save_s: float) -> ChosenInterval 
         lost_share=cost.lost_share,
         save_share=cost.save_share,
         restart_share=cost.restart_share,
+        restart_minutes=cost.restart_share * arguments.mtbf_hours * 60,
         overhead=cost.overhead,
     )
 
@@ -187,10 +189,14 @@ def _chosen_figures(chosen: ChosenInterval | None) -> tuple[FigureOut, ...]:
                   unit="%", formula=formula)
         for name, formula in formulas.items()
     )  # fmt: skip
-    minutes = (("chosen interval", chosen.minutes), ("lost work", chosen.lost_minutes))
+    minutes = (
+        ("chosen interval", chosen.minutes, "given"),
+        ("lost work", chosen.lost_minutes, "interval / 2"),
+        ("restart", chosen.restart_minutes, "given or assumed"),
+    )
     return shares + tuple(
-        FigureOut(name=name, value=value, unit="min", formula="given; half of it is lost")
-        for name, value in minutes
+        FigureOut(name=name, value=value, unit="min", formula=formula)
+        for name, value, formula in minutes
     )
 
 
