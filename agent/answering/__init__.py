@@ -34,8 +34,8 @@ _MODULES: dict[Intent, str] = {
 }
 
 _CAPABILITIES = (
-    "engine_start", "eval_oom", "remaining", "sums", "items", "busbw", "hybrid", "adapter_links",
-    "replicas", "storage_rate", "saves", "family_sizes", "worth",
+    "engine_start", "eval_oom", "kv_cache", "remaining", "sums", "items", "busbw", "hybrid",
+    "adapter_links", "replicas", "storage_rate", "saves", "family_sizes", "worth",
     "spot_notice",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each

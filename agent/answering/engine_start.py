@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Generator
+from typing import Any
 
-from agent.answer import Answer
+from agent.answer import Answer, MemoryRange
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.run_words import memory_arguments, short_model
+from agent.answering.run_words import memory_arguments, memory_range, outcome, short_model
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -26,20 +27,53 @@ _LENGTH = re.compile(
     r"max(?:imum)? seq(?:uence)? len(?:gth)?\s?\((\d+)\)\s?is larger than[^(]{0,90}\((\d+)\)",
     re.IGNORECASE,
 )
+_NEEDED = re.compile(
+    r"max(?:imum)? seq(?:uence)? len(?:gth)?\s?\((\d+)\)[^\d]{0,6}(\d+(?:\.\d+)?)\s?GiB"
+    r" KV cache is needed[^(]{0,80}\((\d+(?:\.\d+)?)\s?GiB\)(?:[^\d]{0,120}?length is (\d+))?",
+    re.IGNORECASE | re.DOTALL,
+)
 _MARGIN = 0.02
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:
-    """True for the two start-up messages whose numbers say what is wrong."""
-    text = request.search_query
-    return _FREE.search(text) is not None or _LENGTH.search(text) is not None
+    """True for the start-up messages whose numbers say what is wrong."""
+    is_free = _FREE.search(request.search_query) is not None
+    return is_free or _cache_lengths(request) is not None or _cache_sizes(request) is not None
+
+
+def _logged(request: Request) -> dict[str, Any]:
+    """Numbers of a pasted start-up log."""
+    return next((item.fields for item in request.pasted if item.kind == "vllm_log"), {})
+
+
+def _cache_lengths(request: Request) -> tuple[int, int] | None:
+    """(length asked for, tokens that the cache holds)."""
+    fields, found = _logged(request), _LENGTH.search(request.search_query)
+    if fields.get("kv_tokens") and fields.get("max_seq_len"):
+        return int(fields["max_seq_len"]), int(fields["kv_tokens"])
+    return (int(found[1]), int(found[2])) if found is not None else None
+
+
+def _cache_sizes(request: Request) -> tuple[int, float, float, int] | None:
+    """(length asked for, bytes that it takes, bytes left, longest length that fits)."""
+    fields, found = _logged(request), _NEEDED.search(request.search_query)
+    length, need = fields.get("max_seq_len"), fields.get("needed_kv_bytes")
+    have, longest = fields.get("kv_cache_bytes"), fields.get("largest_length")
+    if not (length and need and have) and found is not None:
+        length, need, have = int(found[1]), float(found[2]) * GIB, float(found[3]) * GIB
+        longest = found[4]
+    if not (length and need and have):
+        return None
+    return int(length), float(need), float(have), int(longest or length * have / need)
 
 
 def compose(request: Request, context: Context) -> Plan:
     """What the numbers say, then what to do."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     found = _FREE.search(request.search_query)
+    if found is None and _cache_sizes(request) is not None:
+        return (yield from _needed(draft))
     if found is None:
         return _length(draft)
         yield  # one shape for every composer
@@ -77,6 +111,11 @@ def _given(written: str) -> str:
     return f"{written} GiB"
 
 
+def _told(size_bytes: float) -> str:
+    """A size of the log, as precise as the log is."""
+    return f"{size_bytes / GIB:.2f} GiB"
+
+
 def _say_model(
     draft: Draft, budget: float
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
@@ -98,12 +137,66 @@ def _say_model(
 
 
 def _length(draft: Draft) -> Answer:
-    found = _LENGTH.search(draft.request.search_query)
-    assert found is not None
-    length, tokens = int(found[1]), int(found[2])
+    lengths = _cache_lengths(draft.request)
+    assert lengths is not None
+    length, tokens = lengths
     rounded = max(tokens // 1024 * 1024, min(tokens, 1024))
     for name, value in (("max_model_len", length), ("cache_tokens", tokens), ("set", rounded)):
         draft.figure(name, value, "token", sources=("user:log",))
     draft.say("engine_start.length", length=length, tokens=f"{tokens:,}", importance=HEAD)
     draft.say("engine_start.length_fix", tokens=f"{tokens:,}", round=rounded, importance=HEAD)
     return draft.finish("depends", intent="oom_diagnosis")
+
+
+def _needed(draft: Draft) -> Steps:
+    """The cache of one request of full length against what is left for it."""
+    sizes = _cache_sizes(draft.request)
+    assert sizes is not None
+    length, need, have, longest = sizes
+    rounded = max(longest // 1024 * 1024, min(longest, 1024))
+    each = need / length
+    for name, value, unit in (
+        ("max_model_len", length, "token"), ("longest", longest, "token"),
+        ("set", rounded, "token"), ("needed", need, "B"), ("left", have, "B"),
+    ):  # fmt: skip
+        draft.figure(name, value, unit, sources=("user:log",))
+    draft.figure("kv_bytes_per_token", each, "B", formula="needed / max_model_len")
+    draft.figure("longest_with_fp8", longest * 2, "token", formula="longest * 2")
+    draft.say("engine_start.needed", length=f"{length:,}", need=_told(need),
+              have=_told(have), longest=f"{longest:,}", importance=HEAD)  # fmt: skip
+    draft.say("engine_start.needed_fix", longest=longest, round=rounded, double=f"{longest * 2:,}",
+              outcome=draft.phrase("engine_start.fp8_enough" if longest * 2 >= length
+                                   else "engine_start.fp8_short", length=f"{length:,}"),
+              importance=HEAD)  # fmt: skip
+    memory = yield from _say_ways(draft, length)
+    return draft.finish("does_not_fit", memory=memory, intent="oom_diagnosis")
+
+
+def _say_ways(
+    draft: Draft, length: int
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], MemoryRange | None]:
+    """What the full length takes with 4-bit weights, or on two cards, where the run is known."""
+    slots = draft.request.slots
+    if (slots.model is None and slots.params_b is None) or slots.gpu in (None, "none"):
+        return None
+    cards = (slots.gpu_count or 1) * 2
+    common: dict[str, Any] = {"task": "infer", "seq_len": length, "concurrency": 1}
+    ways: dict[str, dict[str, Any]] = {
+        "awq": {"quantization": "awq"}, "tp": {"gpu_count": cards, "tp": cards}, "asked": {},
+    }  # fmt: skip
+    results = yield tuple(
+        Call("estimate_memory", memory_arguments(slots, **common, **change))
+        for change in ways.values()
+    )
+    draft.use(*results)
+    lines = []
+    for key, result in zip(("awq", "tp"), results, strict=False):
+        report = result.report
+        if isinstance(report, MemoryReport) and report.usable_bytes is not None:
+            draft.figure(f"{key}: cards", cards, "1", formula="cards * 2")
+            lines.append(draft.phrase(
+                f"engine_start.way_{key}", cards=cards, need=gib(report.process_bytes),
+                usable=gib(report.usable_bytes), outcome=outcome(draft, report)))  # fmt: skip
+    draft.bullets(lines, title=draft.phrase("engine_start.ways", length=f"{length:,}"))
+    asked = results[-1].report
+    return memory_range(asked) if isinstance(asked, MemoryReport) else None

@@ -1,0 +1,63 @@
+"""Size of the KV cache, from a model or its config.json, and a cache too small at start-up."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent import ungrounded
+from agent.answer import Answer
+from tests.agent.answers import answered
+
+CONFIG = (
+    '{"architectures":["LlamaForCausalLM"],"hidden_size":4096,"num_hidden_layers":40,'
+    '"num_attention_heads":32,"num_key_value_heads":4,"head_dim":128,"vocab_size":64000,'
+    '"torch_dtype":"bfloat16"}'
+)
+STARTUP = (
+    "ValueError: To serve at least one request with the models's max seq len (131072), (24.0 GiB "
+    "KV cache is needed, which is larger than the available KV cache memory (11.38 GiB). Based on "
+    "the available memory, the estimated maximum model length is 62144."
+)
+
+
+def _figure(answer: Answer, name: str) -> float:
+    return next(float(f.value) for f in answer.figures if f.name == name)
+
+
+@pytest.mark.parametrize(
+    ("question", "each", "total"),
+    [
+        # 2 * 64 layers * 8 KV heads * 128 * 2 B; times 200,000
+        ("kv cache 每个token占多少 qwen2.5-32b bf16 顺便算下20万token", 262_144, 52_428_800_000),
+        # 2 * 80 * 8 * 128 * 2 B; times 32,768
+        ("Llama-3.1-70B KV cache size at 32k with 8 users?", 327_680, 10_737_418_240),
+        # 2 * 40 * 4 * 128 * 2 B; times 64,000
+        (CONFIG + "\nhow big is the kv cache for 64k tokens", 81_920, 5_242_880_000),
+        # MLA: 61 layers * (512 + 64), one byte each
+        ("DeepSeek-V3 kv cache per token in fp8", 35_136, None),
+    ],
+)
+def test_the_cache_is_the_product_of_its_shape(
+    question: str, each: float, total: float | None
+) -> None:
+    answer, _ = answered(question)
+    assert _figure(answer, "kv_bytes_per_token") == each
+    if total is not None:
+        assert _figure(answer, "kv_bytes") == total
+    assert answer.verdict == "not_applicable"
+    assert not ungrounded(answer)
+
+
+def test_a_card_that_is_to_hold_it_keeps_the_fit_answer() -> None:
+    answer, _ = answered("Qwen2.5-7B 8k 上下文 10 并发 KV 缓存占多少 A10 放得下吗")
+    assert answer.memory is not None
+
+
+def test_a_start_up_error_names_the_longest_context_and_the_ways_to_more() -> None:
+    """24 GiB / 131,072 tokens is 196,608 B a token; 11.38 GiB hold 62,144 of them."""
+    answer, _ = answered(STARTUP + "\nqwen2.5-14b 单卡L20 怎么改")
+    assert _figure(answer, "longest") == 62_144
+    assert _figure(answer, "kv_bytes_per_token") == pytest.approx(196_608)
+    for told in ("62144", "--max-model-len 61440", "fp8", "AWQ", "--tensor-parallel-size 2"):
+        assert told in answer.text
+    assert not ungrounded(answer, question=STARTUP)
