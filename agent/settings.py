@@ -35,6 +35,13 @@ class Settings(BaseSettings):
     own_machine: bool = False
     """True when the machine that runs the advisor is the asker's: only then may it be probed."""
 
+    simulation: bool = True
+    """Whether a training step may be simulated for an answer, where the extra `simulate` is
+    installed: for an exact figure, and where the closed form's interval straddles the card. It
+    takes a CPU core for seconds, so the service turns it off unless it is set."""
+    simulation_seconds: float = Field(default=60.0, gt=0)
+    """Longest simulation for an answer; then the closed form's figure stands."""
+
     backend: BackendName | None = None
     """None: the endpoint when one is configured, else the embedded backend."""
     preset: str | None = None
@@ -65,6 +72,8 @@ class Settings(BaseSettings):
     """postgresql://... keeps conversations in Postgres (extra `postgres`); None: SQLite."""
     history_tokens: int = Field(default=6_000, ge=500)
     """Tokens of earlier turns kept in a conversation."""
+    conversation_days: int = Field(default=30, ge=0)
+    """Days after its last turn when a conversation is removed; 0 keeps all."""
 
     log_content: bool = False
     """True: questions and answers may appear in logs."""
@@ -103,6 +112,15 @@ class Settings(BaseSettings):
         if self.backend is not None:
             return self.backend == "openai_compatible"
         return bool(self.base_url or self.preset)
+
+    def reached_over_http(self) -> Settings:
+        """These settings for a service: no simulation of steps unless it was set.
+
+        One chat would keep a core busy for up to `simulation_seconds`, at anybody's wish.
+        """
+        if "simulation" in self.model_fields_set:
+            return self
+        return self.model_copy(update={"simulation": False})
 
     def shown(self) -> dict[str, Any]:
         """All settings as plain values, secrets masked."""

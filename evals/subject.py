@@ -26,7 +26,7 @@ class LocalSubject:
 
         with self._lock:
             if self._advisor is None:
-                self._advisor = Advisor(Settings(backend=self._backend))
+                self._advisor = Advisor(Settings(backend=self._backend, simulation=False))
             return self._advisor
 
     def converse(self, row: Row) -> list[dict[str, Any]]:

@@ -14,11 +14,15 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No setting of the developer's shell reaches a test; state goes to a fresh folder."""
+    """No setting of the developer's shell reaches a test; state goes to a fresh folder.
+
+    Nothing is simulated for an answer: where torch is installed that would take seconds a question.
+    """
     for name in list(os.environ):
         if name.startswith(("XUANKA_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("XUANKA_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("XUANKA_SIMULATION", "false")
 
 
 @pytest.fixture(autouse=True)

@@ -119,10 +119,10 @@ def run(*, http: bool, host: str, port: int) -> None:
         not http or host in ("127.0.0.1", "localhost", "::1")
     ):
         settings = settings.model_copy(update={"own_machine": True})
-    server = build_server(settings)
     if not http:
-        server.run("stdio")
+        build_server(settings).run("stdio")
         return
+    server = build_server(settings.reached_over_http())
     import uvicorn
 
     from ui.config import ServiceSettings

@@ -150,6 +150,7 @@ def create_app(
     """
     from agent import build_toolbox
 
+    settings = settings.reached_over_http()
     if advisor is None:
         from agent import Advisor
 

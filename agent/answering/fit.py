@@ -27,7 +27,9 @@ def compose(request: Request, context: Context) -> Plan:
         return (yield from compose_host(draft))
     if slots.task != "train" and asks_largest(request):
         return (yield from compose_largest(draft))
-    found = yield from training(draft) if slots.task == "train" else serving(draft)
+    is_training = slots.task == "train"
+    steps = training(draft, simulation=context.simulation) if is_training else serving(draft)
+    found = yield from steps
     symptoms = symptoms_of(request)
     record_symptom_figures(draft, symptoms)
     for symptom in symptoms:

@@ -14,6 +14,7 @@ from typing import Any
 from agent.answer import Answer
 from agent.request import Request
 from agent.toolbox import ToolResult
+from agent.toolbox.simulate import SimulationState
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Context:
     """What a composer may know besides the request."""
 
     own_machine: bool = False
+    simulation: SimulationState = "off"
+    """Whether a training step can be simulated for an answer."""
     earlier: tuple[Request, ...] = ()
     """Requests of the earlier turns, oldest first."""
 

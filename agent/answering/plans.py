@@ -49,7 +49,7 @@ def compose(request: Request, context: Context) -> Plan:
     if is_host_question(request):
         return (yield from compose_host(draft))
     if slots.task == "train":
-        return (yield from _training_plan(draft))
+        return (yield from _training_plan(draft, context))
     is_plan = request.intent == "multi_gpu_plan" or slots.tp is not None
     if is_plan and ((slots.gpu_count or slots.tp or 1) > 1):
         return (yield from _layout(draft))
@@ -71,13 +71,13 @@ def _without_model(draft: Draft) -> Steps:
     return draft.finish(verdict).model_copy(update={"clarifying_question": question})
 
 
-def _training_plan(draft: Draft) -> Steps:
+def _training_plan(draft: Draft, context: Context) -> Steps:
     slots = draft.request.slots
     if slots.seq_len is not None and slots.seq_len >= _LONG_SEQUENCE:
         draft.say(
             "plans.long_context", seq=told_count(slots.seq_len, draft.language), importance=HEAD
         )
-    found = yield from training(draft)
+    found = yield from training(draft, simulation=context.simulation)
     verdict: Verdict = found.verdict if found.verdict == "not_applicable" else "depends"
     is_short = found.report is not None and found.report.verdict == "does_not_fit"
     if draft.request.corrections and is_short:

@@ -36,6 +36,7 @@ from agent.answering.run_words import (
     outcome,
     said_method,
 )
+from agent.answering.simulated import simulated
 from agent.answering.sources import guidance_call, say_guidance
 from agent.answering.verdicts import say_verdict, verdict_of
 from agent.answering.ways_out import ways_out
@@ -43,6 +44,7 @@ from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
+from agent.toolbox.simulate import SimulationState
 from tools.models import try_find_model
 
 METHODS = ("full", "lora", "qlora")
@@ -51,7 +53,7 @@ _SHORT_SAMPLED = 256
 """Prompt and answer of a short sampled sequence: reinforcement learning on a small card."""
 
 
-def training(draft: Draft) -> Steps:
+def training(draft: Draft, *, simulation: SimulationState = "off") -> Steps:
     """Memory of fine-tuning or pre-training, with the methods compared where none was said."""
     slots = draft.request.slots
     methods = _methods(draft)
@@ -76,6 +78,7 @@ def training(draft: Draft) -> Steps:
         return failed(draft, results[0])
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
     chosen = reports[methods.index("lora")] if is_method_open else reports[0]
+    chosen = yield from simulated(draft, chosen, simulation)
     found = yield from _asked(draft, chosen, card)
     report = found.report or chosen
     say_card(draft, report, card)

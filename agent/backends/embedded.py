@@ -21,12 +21,14 @@ from agent.answering import compose
 from agent.answering.plan import Call, Context, advance
 from agent.backends.messages import EMBEDDED_CALL, answer_message, read_turn
 from agent.request import Request
+from agent.toolbox.simulate import SimulationState
 
 
 class EmbeddedChatModel(BaseChatModel):
     """Rules in front, tools in the middle, templates at the end."""
 
     own_machine: bool = False
+    simulation: SimulationState = "off"
 
     @property
     def _llm_type(self) -> str:
@@ -49,7 +51,9 @@ class EmbeddedChatModel(BaseChatModel):
         """The next message of the turn: tool calls, or the answer."""
         turn = read_turn(messages)
         request = understand(turn.question, turn.earlier, turn.language)
-        context = Context(own_machine=self.own_machine, earlier=turn.earlier)
+        context = Context(
+            own_machine=self.own_machine, simulation=self.simulation, earlier=turn.earlier
+        )
         step = advance(compose(request, context), turn.results)
         if isinstance(step, Answer):
             return answer_message(step, request=request)

@@ -15,6 +15,7 @@ from agent.backends.in_place import ToolsInPlace
 from agent.backends.messages import request_in
 from agent.settings import Settings
 from agent.toolbox import build_toolbox
+from agent.toolbox.simulate import simulation_state
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -74,7 +75,9 @@ def build_graph(
     """
     authors = [author] if author is not None else []
     return create_agent(
-        EmbeddedChatModel(own_machine=settings.own_machine),
+        EmbeddedChatModel(
+            own_machine=settings.own_machine, simulation=simulation_state(settings)
+        ),
         [tool.langchain for tool in build_toolbox(settings)],
         middleware=[
             *authors,

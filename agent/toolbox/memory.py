@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -28,6 +28,9 @@ class MemoryArguments(Arguments):
         description="full, lora or qlora, with an objective in front: dpo+lora, grpo+qlora, ppo",
     )
     precision: str | None = Field(None, description="fp32, fp16, bf16")
+    precision_mode: Literal["pure", "mixed"] | None = Field(
+        None, description="pure: nothing in fp32; mixed: fp32 master weights / 纯半精度或混合精度"
+    )
     quantization: str | None = Field(None, description="int4, awq, gptq, nf4, fp8, q4_k_m ...")
     kv_cache_dtype: str | None = Field(None, description="fp16, fp8, q8_0 ...")
     optimizer: str | None = Field(None, description="adamw, adamw-8bit, adafactor, sgd ...")
@@ -154,6 +157,31 @@ def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
     """
     from tools import memory
 
+    model, card, workload, chosen = planned_run(arguments)
+    estimate = memory.estimate(workload)
+    usable = card.usable_bytes if card is not None else None
+    fit = memory.fit(estimate, usable) if usable is not None else None
+    changes = _changes(workload, card, fit) if arguments.with_changes else ()
+    return _report(arguments, model, card, estimate, fit, changes, chosen)
+
+
+class PlannedRun(NamedTuple):
+    """What the arguments stand for."""
+
+    model: ResolvedModel
+    card: ResolvedCard | None
+    workload: Any
+    """The calculator's workload."""
+    chosen: dict[str, Any]
+    """Arguments that were not said and are usual for the card or the kind of model."""
+
+
+def planned_run(arguments: MemoryArguments) -> PlannedRun:
+    """The run that the arguments stand for.
+
+    Raises:
+        UserInputError: Unknown names and impossible values, with what is allowed or closest.
+    """
     model = resolve_model(arguments.model, arguments.params_b)
     card = resolve_card(
         arguments.gpu,
@@ -163,11 +191,7 @@ def estimate_memory(arguments: MemoryArguments) -> MemoryReport:
     )
     chosen = _usual_for_card(arguments, card) | usual_for_kind(arguments, model)
     workload = workload_of(arguments.model_copy(update=chosen), model, card)
-    estimate = memory.estimate(workload)
-    usable = card.usable_bytes if card is not None else None
-    fit = memory.fit(estimate, usable) if usable is not None else None
-    changes = _changes(workload, card, fit) if arguments.with_changes else ()
-    return _report(arguments, model, card, estimate, fit, changes, chosen)
+    return PlannedRun(model, card, workload, chosen)
 
 
 def _usual_for_card(arguments: MemoryArguments, card: ResolvedCard | None) -> dict[str, Any]:

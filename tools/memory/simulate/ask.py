@@ -71,6 +71,7 @@ def request_of(workload: Workload) -> SimulationRequest:
     if fields.get("gradient_checkpointing") == "selective":
         raise UnsupportedError("selective checkpointing", reason="it is not simulated")
     if isinstance(workload, TrainingWorkload):
+        _refuse_what_is_left_out(filled, kind)
         optimizer = str(filled.get("optimizer", "adamw"))
         fields |= {
             "method": filled.get("method", "full"),
@@ -93,6 +94,36 @@ def request_of(workload: Workload) -> SimulationRequest:
             fields |= {"precision": "pure-bf16", "autocast": True,
                        "lora_targets": ("to_q", "to_k", "to_v", "to_out.0")}  # fmt: skip
     return SimulationRequest(model=spec.name, kind=kind, config=hf_config(spec), **fields)
+
+
+_PLAIN = ("sft", "pretrain", "None")
+_OBJECTIVES = {
+    "bert": (*_PLAIN, "classify"), "mlm": (*_PLAIN, "mlm"), "embed": (*_PLAIN, "contrastive"),
+}  # fmt: skip
+_LEFT_OUT = (
+    "fused_ce", "torch_compile", "activation_offload", "optimizer_in_backward", "packed",
+    "modules_to_save", "sequence_parallel", "vllm_colocated",
+)  # fmt: skip
+_SPLITS = ("tensor_parallel_size", "pipeline_parallel_size", "context_parallel_size",
+           "expert_parallel_size")  # fmt: skip
+_OWN_KERNELS = ("unsloth",)
+
+
+def _refuse_what_is_left_out(filled: dict[str, Any], kind: str) -> None:
+    """Refuses a training run of which the simulated step would be another run.
+
+    Raises:
+        UnsupportedError: Names the setting.
+    """
+    objective = str(filled.get("objective"))
+    if objective not in _OBJECTIVES.get(kind, _PLAIN):
+        raise UnsupportedError(f"simulating {objective}", reason="that objective is not simulated")
+    named = next((name for name in _LEFT_OUT if filled.get(name)), None)
+    named = named or next((name for name in _SPLITS if int(filled.get(name) or 1) > 1), None)
+    if named is None and str(filled.get("framework")).casefold() in _OWN_KERNELS:
+        named = str(filled["framework"])
+    if named is not None:
+        raise UnsupportedError(f"simulating {named}", reason="it is not simulated")
 
 
 def _cards(workload: TrainingWorkload, filled: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tools.errors import MissingExtraError, UnsupportedError
 from tools.memory.simulate.request import SimulationRequest
@@ -29,6 +29,19 @@ from tools.units import GIB, format_gib
 _LIBRARIES = ("torch", "transformers", "peft", "diffusers", "timm")
 _NEEDED = ("torch", "transformers", "peft")
 Progress = Callable[[str], None]
+Limit = Literal["seconds", "memory", "busy"]
+
+
+class SimulationStoppedError(UnsupportedError):
+    """A simulation that a limit ended, or that was not begun because another one runs."""
+
+    def __init__(self, model: str, *, limit: Limit, reason: str) -> None:
+        self.limit = limit
+        super().__init__(
+            f"simulation of {model}",
+            reason=f"stopped: {reason}",
+            instead="Use the closed form, or raise the limit.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +119,20 @@ def simulate(
     """
     if not is_available():
         raise MissingExtraError("Simulating a step", extra="simulate")
-    limits = limits or Limits()
-    kept = _cache_file(request)
-    if use_cache and request.kind != "custom" and kept.exists():
-        return _result(json.loads(kept.read_text(encoding="utf-8")), from_cache=True)
-    answer = _run_child(request, limits, progress)
-    _keep(kept, answer)
+    found = remembered(request) if use_cache else None
+    if found is not None:
+        return found
+    answer = _run_child(request, limits or Limits(), progress)
+    _keep(_cache_file(request), answer)
     return _result(answer, from_cache=False)
+
+
+def remembered(request: SimulationRequest) -> Simulation | None:
+    """The result of an earlier run of this request with these library versions, if it was kept."""
+    kept = _cache_file(request)
+    if request.kind == "custom" or not kept.exists():
+        return None
+    return _result(json.loads(kept.read_text(encoding="utf-8")), from_cache=True)
 
 
 def _result(answer: dict[str, Any], *, from_cache: bool) -> Simulation:
@@ -161,26 +181,24 @@ def _run_child(
         watched = psutil.Process(child.pid)
         while child.poll() is None:
             if time.monotonic() > deadline:
-                raise _stopped(request, f"it ran longer than {limits.seconds:g} s")
+                raise SimulationStoppedError(
+                    request.model,
+                    limit="seconds",
+                    reason=f"it ran longer than {limits.seconds:g} s",
+                )
             try:
                 resident = watched.memory_info().rss
             except psutil.Error:
                 break
             if resident > limits.memory_bytes:
-                raise _stopped(
-                    request, f"it took more than {format_gib(limits.memory_bytes)} of RAM"
+                raise SimulationStoppedError(
+                    request.model,
+                    limit="memory",
+                    reason=f"it took more than {format_gib(limits.memory_bytes)} of RAM",
                 )
             time.sleep(0.05)
         child.wait(timeout=10)
     return _read_answer(request, answer, errors)
-
-
-def _stopped(request: SimulationRequest, reason: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"simulation of {request.model}",
-        reason=f"stopped: {reason}",
-        instead="Use the closed form, or raise the limit.",
-    )
 
 
 @contextmanager
