@@ -64,6 +64,7 @@ def asks_speed(request: Request) -> bool:
 
 def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent."""
+    request = _module("premises").corrected(request)
     if request.intent not in _LEFT_ALONE:
         for capability in map(_module, _CAPABILITIES):
             if capability.applies(request, context):

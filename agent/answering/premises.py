@@ -1,0 +1,185 @@
+"""False premises that only a registry's figures can put right: added to a request's corrections.
+
+The reader of a text finds premises by its words; these need the size that was left out, the card
+that a type really carries, or the bandwidth beside the compute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from agent.answer import Correction
+from agent.answering.phrases import phrase, tidy
+from agent.request import Request
+from tools.units import format_significant
+
+_CONCLUDES = re.compile(
+    r"(?<![a-z])so(?![a-z])|right\?|correct\?|yes\?|(?<![a-z])since|because|only|just|enough|fits?(?![a-z])"
+    r"|所以|因此|那就|既然|只有|只要|才|就够|够了|对吧|对吗|是吧|吧",
+    re.IGNORECASE,
+)
+_SMALL_SHARE = re.compile(
+    r"(?:<|less than|under|below|only|just|about|~|不到|只|仅|才|约)\D{0,14}[\d.]{1,5}\s?%"
+    r"[^.。?]{0,30}(?:weights|param|参数|权重)"
+    r"|[\d.]{1,5}\s?%\s?(?:of )?(?:the |its |all |的)?(?:weights|param|参数|权重)",
+    re.IGNORECASE,
+)
+_RECOMPUTE = re.compile(
+    r"(?:gradient|activation)[- ]checkpoint\w*|checkpointing|recomput(?:e|ation)"
+    r"|梯度检查点|激活检查点|重计算|重算",
+    re.IGNORECASE,
+)
+_STATES = re.compile(
+    r"optimi[sz]er(?:'s)?(?: states?| memory)?|adam(?:w)?(?: states?)?|优化器(?:状态|显存)?|动量",
+    re.IGNORECASE,
+)
+_SHRINKS = re.compile(
+    r"smaller|shrink|reduc|less|halv|cut|save|drop|lower|also|as well|变小|减少|减半|降低|省|少|也",
+    re.IGNORECASE,
+)
+_CARRIES = (
+    r"(?:comes?|came|ships?|shipped)\s(?:with|out)|(?<![a-z])(?:with|has|have|having|carries|is|gives|being|got)(?![a-z])"
+    r"|'s|自带|带|配|有|是|的"
+)
+_BESIDE = re.compile(
+    r"(?<![a-z])(?:or|and|vs|versus|against|than)(?![a-z])|和|与|还是|或|比|跟", re.IGNORECASE
+)
+"""Words that set something else beside the type: the size is then not said of it."""
+_SIZE = re.compile(r"(?<![\w.])(?P<gb>\d{1,3})\s?(?:g|gb|gib)(?![a-z/])", re.IGNORECASE)
+_SLOWER = re.compile(r"slow|weaker|worse|crippled|cut[- ]down|慢|差|弱|阉割", re.IGNORECASE)
+_DECODES = re.compile(
+    r"decod|generat|tok(?:en)?s?|inference|serv|latency|single stream|解码|生成|推理|单路|吐字",
+    re.IGNORECASE,
+)
+_GENERIC = 0.95
+
+
+def corrected(request: Request) -> Request:
+    """The request with the premises of this module among its corrections."""
+    known = {(c.source, c.premise) for c in request.corrections}
+    sources = {c.source for c in request.corrections}
+    added = tuple(
+        c for check in _CHECKS for c in check(request)
+        if (c.source, c.premise) not in known and c.source not in sources
+    )  # fmt: skip
+    if not added:
+        return request
+    changed = request.model_copy(update={"corrections": request.corrections + added})
+    return _on_real_card(changed)
+
+
+def _worded(request: Request, row: str, source: str, **fields: object) -> Correction:
+    language = request.language
+    told = [phrase(f"premises.{row}_{part}", language, **fields) for part in ("premise", "fact")]
+    if language == "zh":
+        told = [tidy(text) for text in told]
+    return Correction(premise=told[0], fact=told[1], source=source)
+
+
+def _frozen_base(request: Request) -> Iterator[Correction]:
+    """The small share that LoRA trains taken for all that it needs."""
+    slots, text = request.slots, request.search_query
+    is_lora = (slots.method or "").rpartition("+")[2] == "lora"
+    if not is_lora or slots.params_b is None or slots.quantization is not None:
+        return
+    if _SMALL_SHARE.search(text) and _CONCLUDES.search(text):
+        width = 4 if slots.precision == "fp32" else 2
+        name = (slots.model or f"{slots.params_b:g}B").rsplit("/", 1)[-1]
+        yield _worded(request, "frozen", "rule:lora_base", model=name, width=width,
+                      params=f"{slots.params_b:.3g}",
+                      bytes=format_significant(width * slots.params_b, 3))  # fmt: skip
+
+
+def _states(request: Request) -> Iterator[Correction]:
+    """Gradient checkpointing taken to make optimizer states smaller."""
+    text = request.search_query
+    both = _RECOMPUTE.search(text) is not None and _STATES.search(text) is not None
+    if both and request.intent in ("concept", "fit_check", "oom_diagnosis") and _near_claim(text):
+        yield _worded(request, "states", "rule:gradient_checkpointing")
+
+
+def _near_claim(text: str) -> bool:
+    """Whether the states are said, or asked, to shrink in the clause that names them."""
+    for found in _STATES.finditer(text):
+        around = text[max(0, found.start() - 24) : found.end() + 32]
+        if _SHRINKS.search(around):
+            return True
+    return False
+
+
+def _type_memory(request: Request) -> Iterator[Correction]:
+    """A type said to carry a card with more or less memory than it has."""
+    found = _real_card(request)
+    if found is not None:
+        name, said, card, memory, source = found
+        yield _worded(request, "type", source, name=name, said=f"{said:g}", card=card,
+                      memory=f"{memory:g}")  # fmt: skip
+
+
+def _real_card(request: Request) -> tuple[str, float, str, float, str] | None:
+    """(type, memory said, card, its memory, source) where the two sizes differ."""
+    slots = request.slots
+    if slots.instance is None or slots.instances is not None:
+        return None
+    from tools.catalog import find_instance
+
+    lookup = find_instance(slots.instance, slots.provider)
+    offers = lookup.offers or tuple(o for family in lookup.families for o in family.offers)
+    cards = {
+        (o.gpu_name or o.gpu_model, o.card_memory_gb) for o in offers
+        if o.card_memory_gb and o.category == "gpu"
+    }  # fmt: skip
+    if len(cards) != 1:
+        return None
+    card, memory = next(iter(cards))
+    short = slots.instance.removeprefix("ecs.")
+    pattern = rf"{re.escape(short)}[^,.;，。；]{{0,12}}?(?:{_CARRIES})[^,.;，。；?？]{{0,24}}"
+    claim = re.search(pattern, request.search_query, re.IGNORECASE)
+    size = _SIZE.search(claim[0], len(short)) if claim is not None else None
+    if claim is not None and _BESIDE.search(claim[0][len(short) :]):
+        return None
+    if size is None or memory is None or abs(float(size["gb"]) - memory) <= 0.08 * memory:
+        return None
+    source = f"data:{offers[0].file}#{offers[0].instance_type}"
+    return short, float(size["gb"]), str(card), float(memory), source
+
+
+def _on_real_card(request: Request) -> Request:
+    """The request computed for the card that the type carries, not for the one it was said to."""
+    found = _real_card(request)
+    if found is None:
+        return request
+    settled = {"gpu": None, "gpu_mem_gb": None}
+    return request.model_copy(update={"slots": request.slots.model_copy(update=settled)})
+
+
+def _bandwidth(request: Request) -> Iterator[Correction]:
+    """A card of less compute taken to decode slower, though its memory is faster."""
+    names, text = request.slots.gpus or (), request.search_query
+    if len(names) != 2 or not (_SLOWER.search(text) and _DECODES.search(text)):
+        return
+    from tools.gpus import find_gpu
+
+    found = [find_gpu(name).spec for name in names]
+    if len(found) != 2:
+        return
+    first, other = found
+    if not (first.mem_bandwidth_gbs and other.mem_bandwidth_gbs):
+        return
+    if not (first.bf16_dense and other.bf16_dense and first.bf16_dense < other.bf16_dense):
+        return
+    if first.mem_bandwidth_gbs < _GENERIC * other.mem_bandwidth_gbs:
+        return
+    ratio = first.mem_bandwidth_gbs / other.mem_bandwidth_gbs
+    rate, other_rate = (f"{card.mem_bandwidth_gbs:,.0f}" for card in (first, other))
+    yield _worded(request, "bandwidth", first.source.id, first=first.name, other=other.name,
+                  rate=rate, other_rate=other_rate,
+                  work=f"{first.bf16_dense:g}", other_work=f"{other.bf16_dense:g}",
+                  ratio=format_significant(ratio, 2),
+                  slower=format_significant(other.bf16_dense / first.bf16_dense, 2))  # fmt: skip
+
+
+_CHECKS: tuple[Callable[[Request], Iterator[Correction]], ...] = (
+    _frozen_base, _states, _type_memory, _bandwidth,
+)  # fmt: skip
