@@ -7,3 +7,5 @@ import importlib.util
 collect_ignore_glob: list[str] = ["build/*"]
 if importlib.util.find_spec("torch") is None:
     collect_ignore_glob.append("tools/memory/simulate/*")
+if importlib.util.find_spec("psycopg") is None:
+    collect_ignore_glob.append("agent/conversations/postgres.py")

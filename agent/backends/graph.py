@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolM
 from agent.backends.author import EndpointAuthor, RunContext
 from agent.backends.embedded import EmbeddedChatModel
 from agent.backends.in_place import ToolsInPlace
-from agent.backends.messages import request_in
+from agent.backends.messages import is_unpacked, packed, request_in
 from agent.settings import Settings
 from agent.toolbox import build_toolbox
 from agent.toolbox.simulate import simulation_state
@@ -25,7 +25,7 @@ _CHARACTERS_PER_TOKEN = 3.0
 
 
 class TidyConversation(AgentMiddleware[Any, Any]):
-    """Keeps a conversation small: questions and answers stay, steps and old turns go.
+    """Keeps a conversation small: questions and packed answers stay, steps and old turns go.
 
     The newest answer keeps its request with every slot inherited so far, so that cutting old
     turns loses nothing that was said.
@@ -36,11 +36,18 @@ class TidyConversation(AgentMiddleware[Any, Any]):
         self._history_tokens = history_tokens
 
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
-        """Messages to drop when a turn is finished."""
+        """Messages to drop when a turn is finished, and answers to keep in a smaller form."""
         messages: list[BaseMessage] = state["messages"]
-        steps = [m for m in messages if _is_step(m)]
-        old = _beyond([m for m in messages if not _is_step(m)], self._history_tokens)
-        return {"messages": [RemoveMessage(id=m.id) for m in (*steps, *old) if m.id]}
+        turns = [m for m in messages if not _is_step(m)]
+        old = _beyond(turns, self._history_tokens)
+        gone = {m.id for m in (*(m for m in messages if _is_step(m)), *old)}
+        removed = [RemoveMessage(id=id_) for id_ in gone if id_]
+        smaller = [
+            packed(m)
+            for m in turns
+            if isinstance(m, AIMessage) and is_unpacked(m) and m.id not in gone
+        ]
+        return {"messages": [*removed, *smaller]}
 
 
 def _is_step(message: BaseMessage) -> bool:
@@ -74,16 +81,13 @@ def build_graph(
         checkpointer: Where conversations are kept; None for single questions.
     """
     authors = [author] if author is not None else []
+    tidying = [TidyConversation(history_tokens=settings.history_tokens)] if checkpointer else []
     return create_agent(
         EmbeddedChatModel(
             own_machine=settings.own_machine, simulation=simulation_state(settings)
         ),
         [tool.langchain for tool in build_toolbox(settings)],
-        middleware=[
-            *authors,
-            ToolsInPlace(settings),
-            TidyConversation(history_tokens=settings.history_tokens),
-        ],
+        middleware=[*authors, ToolsInPlace(settings), *tidying],
         context_schema=RunContext,
         checkpointer=checkpointer,
         name="xuanka",

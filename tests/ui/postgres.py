@@ -40,7 +40,8 @@ class PostgresServer:
             name = next((p.pw_name for p in pwd.getpwall() if p.pw_name == "postgres"), "nobody")
             shutil.chown(self._folder, name)
             self._user = {"user": name}
-        command = [self._home / "initdb", "-A", "trust", "-U", "xuanka", "-D", self._data]
+        options = ["-N", "-A", "trust", "-U", "xuanka", "-D", str(self._data)]
+        command = [str(self._home / "initdb"), *options]
         subprocess.run(
             command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._user
         )
@@ -53,7 +54,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Starts it on its port and waits until it answers."""
-        options = ["-p", str(self._port), "-h", "127.0.0.1", "-k", str(self._folder)]
+        options = ["-F", "-p", str(self._port), "-h", "127.0.0.1", "-k", str(self._folder)]
         self._server = subprocess.Popen(
             [self._home / "postgres", "-D", self._data, *options],
             cwd=self._folder, stderr=subprocess.DEVNULL, **self._user,
