@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tools.units import format_significant
 from ui.markup import tag, text
 from ui.render import sortable_table
-from ui.wording import Language, say, say_or
+from ui.wording import Language, provider_labels, say, say_or
 
 if TYPE_CHECKING:
     from tools.catalog import InstanceOffer, Price
@@ -188,14 +188,6 @@ def _namesake_note(name: str, language: Language) -> str:
         f"{n} ({', '.join(labels.get(u, u) for u in users)})" for n, users in sorted(found.items())
     ]
     return say("catalog_collision", language, names="; ".join(shown[:6]))
-
-
-@cache
-def provider_labels(language: Language) -> dict[str, str]:
-    """Provider ids as a reader knows them."""
-    from tools.catalog import all_providers
-
-    return {r.provider: r.name_zh if language == "zh" else r.name_en for r in all_providers()}
 
 
 def _cells(

@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ui.reask import slot_rows, value_text
+from ui.sources import source_lines
 from ui.wording import say, say_or
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def to_markdown(question: str, answer: Answer) -> str:
             rows.append(f"- {label}: {value_text(item.value, item.unit, lang)} ({item.why})")
         blocks.append(_section(say("assumptions_title", lang), rows))
     if answer.citations:
-        rows = [f"- [{c.id}] {c.title} ({c.locator})" for c in answer.citations]
+        rows = [f"- [{line.id}] {line.title} ({line.locator})" for line in source_lines(answer)]
         blocks.append(_section(say("sources_title", lang), rows))
     blocks.append(f"_Xuanka {answer.version} · {answer.backend}_")
     return "\n\n".join(blocks) + "\n"

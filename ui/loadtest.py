@@ -220,7 +220,9 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
         return await phases(args.port, service.pid, args)
 
     try:
-        return asyncio.run(work())
+        report = asyncio.run(work())
+        kept = sum(path.stat().st_size for path in state.glob("conversations.sqlite*"))
+        return {**report, "conversations_mb": round(kept / 1e6, 1)}
     finally:
         service.terminate()
         service.wait(60)

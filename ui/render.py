@@ -12,6 +12,7 @@ from ui.charts import PART_COLOURS, Part, gib, memory_bar, table
 from ui.export import OFFER_COLUMNS, offers_csv, to_markdown
 from ui.markup import markdown, tag, text
 from ui.reask import assumption_chips
+from ui.sources import source_lines
 from ui.wording import Language, say
 
 if TYPE_CHECKING:
@@ -228,12 +229,12 @@ def _citations(answer: Answer) -> str:
     items = "".join(
         tag(
             "li",
-            tag("button", text(c.title), type="button", class_="xk-source", data_passage=c.id,
-                data_locator=c.locator),
+            tag("button", text(line.title), type="button", class_="xk-source",
+                data_passage=line.id, data_locator=line.locator),
             " ",
-            tag("span", text(c.locator), class_="xk-dim"),
+            tag("span", text(line.locator), class_="xk-dim"),
         )
-        for c in answer.citations
+        for line in source_lines(answer)
     )  # fmt: skip
     title = tag("h3", text(say("sources_title", answer.language)))
     return tag("section", title, tag("ol", items), class_="xk-citations")

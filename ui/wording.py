@@ -53,3 +53,11 @@ def language_of(tag: str | None) -> Language:
     ('zh', 'en', 'en')
     """
     return "zh" if (tag or "").strip().lower().startswith("zh") else "en"
+
+
+@cache
+def provider_labels(language: Language) -> dict[str, str]:
+    """Provider ids as a reader knows them."""
+    from tools.catalog import all_providers
+
+    return {r.provider: r.name_zh if language == "zh" else r.name_en for r in all_providers()}

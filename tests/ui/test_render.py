@@ -13,6 +13,7 @@ from ui.export import offers_csv, to_markdown
 from ui.markup import markdown, tag
 from ui.reask import quick_questions, slot_rows
 from ui.render import answer_card, error_card, memory_parts, verdict_badge
+from ui.sources import source_lines
 from ui.wording import examples, strings
 
 HOSTILE = '<img src=x onerror=alert(1)> "quoted" </script><b>'
@@ -235,3 +236,40 @@ def test_no_bar_where_no_estimate_is_the_one_spoken_of() -> None:
     figures = estimate_figures({"weights": 28}, low=30) + estimate_figures({"weights": 14}, low=15)
     memory = {"scope": "total", "low_bytes": 99, "high_bytes": 120, "usable_bytes": None}
     assert memory_parts(an_answer(figures=figures, memory=memory)) == []
+
+
+def test_rows_of_one_price_list_are_one_source_under_the_clouds_name() -> None:
+    rows = [("c8g1.2xlarge", "cn-heyuan"), ("c16g1.4xlarge", "cn-heyuan"), ("c4", "cn-beijing")]
+    citations = [
+        {"id": f"data:prices/alibaba.csv#ecs.gn7i-{name}@{region}", "title": "按量",
+         "locator": f"{region}, 2024-10-09"}
+        for name, region in rows
+    ]  # fmt: skip
+    citations += [
+        {"id": f"data:alibaba.csv#{name}", "title": f"alibaba {name}", "locator": locator}
+        for name, locator in (("a", "page, English; page, Chinese"), ("b", "page, Chinese; dump"))
+    ]
+    citations += [
+        {
+            "id": f"guide:cards#{part}.zh",
+            "title": f"选卡 · {part}",
+            "locator": f"cards.zh.md#{part}",
+        }
+        for part in ("one", "two")
+    ]
+    answer = an_answer(language="zh", citations=citations)
+    lines = source_lines(answer)
+    assert [(line.title, line.locator) for line in lines] == [
+        ("阿里云价目", "cn-heyuan, 2024-10-09; cn-beijing, 2024-10-09"),
+        ("阿里云规格", "page, English; page, Chinese; dump"),
+        ("选卡 · one", "cards.zh.md#one"),
+        ("选卡 · two", "cards.zh.md#two"),
+    ]
+    card = answer_card("q", answer)
+    assert card.count(">阿里云价目<") == card.count('data-passage="data:prices') == 1
+    assert to_markdown("q", answer).count("阿里云价目") == 1
+
+
+def test_same_passage_under_two_ids_is_listed_once() -> None:
+    twice = [{"id": f"guide:x#{n}", "title": "VRAM", "locator": "note vram"} for n in range(2)]
+    assert [line.id for line in source_lines(an_answer(citations=twice))] == ["guide:x#0"]
