@@ -34,7 +34,8 @@ _MODULES: dict[Intent, str] = {
 }
 
 _CAPABILITIES = (
-    "engine_start", "eval_oom", "kv_cache", "remaining", "sums", "items", "busbw", "hybrid",
+    "engine_start", "flash_error", "eval_oom", "container_oom", "prefill_oom", "kv_cache",
+    "remaining", "sums", "items", "busbw", "hybrid",
     "adapter_links", "replicas", "storage_rate", "saves", "family_sizes", "worth",
     "spot_notice",
 )  # fmt: skip

@@ -38,6 +38,13 @@ _SHRINKS = re.compile(
     r"smaller|shrink|reduc|less|halv|cut|save|drop|lower|also|as well|变小|减少|减半|降低|省|少|也",
     re.IGNORECASE,
 )
+_SEGMENTS = re.compile(r"expandable[_ ]segments|max_split_size_mb", re.IGNORECASE)
+_HELPS = re.compile(
+    r"\bfix|solve|enough|what (?:does|is|do)|actually do"
+    r"|make .{0,20}fit|help|解决|管用|有用|有什么用|作用"
+    r"|干嘛|什么意思|就能|够|省",
+    re.IGNORECASE,
+)
 _CARRIES = (
     r"(?:comes?|came|ships?|shipped)\s(?:with|out)|(?<![a-z])(?:with|has|have|having|carries|is|gives|being|got)(?![a-z])"
     r"|'s|自带|带|配|有|是|的"
@@ -66,6 +73,10 @@ def corrected(request: Request) -> Request:
     if not added:
         return request
     changed = request.model_copy(update={"corrections": request.corrections + added})
+    slots = request.slots
+    has_run = slots.params_b is not None and (slots.gpu or slots.gpu_mem_gb) is not None
+    if has_run and request.intent == "concept":
+        changed = changed.model_copy(update={"intent": "fit_check"})
     return _on_real_card(changed)
 
 
@@ -97,6 +108,13 @@ def _states(request: Request) -> Iterator[Correction]:
     both = _RECOMPUTE.search(text) is not None and _STATES.search(text) is not None
     if both and request.intent in ("concept", "fit_check", "oom_diagnosis") and _near_claim(text):
         yield _worded(request, "states", "rule:gradient_checkpointing")
+
+
+def _segments(request: Request) -> Iterator[Correction]:
+    """The allocator's switch taken for more memory."""
+    text = request.search_query
+    if _SEGMENTS.search(text) and _HELPS.search(text):
+        yield _worded(request, "segments", "rule:expandable_segments")
 
 
 def _near_claim(text: str) -> bool:
@@ -181,5 +199,5 @@ def _bandwidth(request: Request) -> Iterator[Correction]:
 
 
 _CHECKS: tuple[Callable[[Request], Iterator[Correction]], ...] = (
-    _frozen_base, _states, _type_memory, _bandwidth,
+    _frozen_base, _states, _segments, _type_memory, _bandwidth,
 )  # fmt: skip
