@@ -102,7 +102,11 @@ class Watched:
 
     def forget_leaving(self) -> None:
         """Drops what the library says when a page is left while its stream is open."""
-        said = ("BodyStreamBuffer was aborted", "Connection errored out")
+        said = (
+            "BodyStreamBuffer was aborted",
+            "signal is aborted without reason",
+            "Connection errored out",
+        )
         self.complaints[:] = [c for c in self.complaints if not any(s in c for s in said)]
 
     def _console(self, message: Any) -> None:
