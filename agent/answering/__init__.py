@@ -36,7 +36,7 @@ _MODULES: dict[Intent, str] = {
 _CAPABILITIES = (
     "engine_start", "flash_error", "eval_oom", "container_oom", "prefill_oom", "kv_cache",
     "remaining", "sums", "items", "busbw", "hybrid",
-    "adapter_links", "replicas", "storage_rate", "saves", "family_sizes", "worth",
+    "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
     "spot_notice",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each

@@ -127,7 +127,11 @@ def _tell(draft: Draft, report: PlacementReport) -> Verdict:
     if items:
         draft.say("placement.managed_too", items=joined(draft, items), importance=DETAIL)
     draft.assume(report.assumptions)
-    return "fits" if report.kind == "cpu" else "depends"
+    if report.kind != "cpu":
+        return "depends"
+    slots = draft.request.slots
+    has_machine = slots.instance is not None or slots.vcpu is not None
+    return "fits" if has_machine or slots.host_ram_gb is not None else "not_applicable"
 
 
 def _cpu_hours(report: PlacementReport) -> float:

@@ -28,7 +28,7 @@ from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
 from agent.toolbox.memory import MemoryReport
 from tools.models import try_find_model
-from tools.units import bytes_from_gb
+from tools.units import GB, bytes_from_gb
 
 COMMON_CARDS = (
     "NVIDIA L20", "NVIDIA A100 SXM4 80GB", "NVIDIA H20 96GB",
@@ -81,6 +81,8 @@ def compose_inverse(request: Request) -> Steps:
         return draft.finish("not_applicable")
     is_found = bool(found.cards) if goal == "smallest_card" else bool(found.value)
     _tell(draft, found, is_found=is_found)
+    if goal == "fewest_cards" and is_found:
+        _say_sum(draft, found.memory)
     is_nearly_one = goal == "fewest_cards" and _tell_nearly(draft, found, results[-1])
     is_rescued = _tell_others(draft, goal, others, results[1:], is_found=is_found)
     _tell_hints(draft, goal, found)
@@ -95,7 +97,22 @@ def compose_inverse(request: Request) -> Steps:
     if is_nearly_one:
         verdict = "tight"
     memory = memory_range(found.memory)
-    return draft.finish(verdict, memory=memory, slots=settled(Found(verdict, memory, found.memory)))
+    slots_found = settled(Found(verdict, memory, found.memory))
+    if goal == "fewest_cards" and is_found:
+        slots_found["gpu_count"] = found.memory.gpu_count
+    return draft.finish(verdict, memory=memory, slots=slots_found)
+
+
+def _say_sum(draft: Draft, report: MemoryReport) -> None:
+    """What all cards hold together, with the weights in it."""
+    cards = report.gpu_count
+    if cards < 2:
+        return
+    whole, weights = report.process_bytes * cards, report.weights_bytes * cards
+    draft.figure("total_of_all_cards", whole, "B", formula="need per card * cards")
+    draft.figure("weights_of_all_cards", weights, "B", formula="weights per card * cards")
+    draft.say("inverse.sum", cards=cards, whole=gib(whole), gb=f"{whole / GB:,.0f} GB",
+              weights=gib(weights))  # fmt: skip
 
 
 def _tell_nearly(draft: Draft, found: LimitReport, result: ToolResult) -> bool:
