@@ -47,6 +47,8 @@ class Slots(_Record):
     method: str | None = None
     """full, lora, qlora; with dpo+, grpo+, ppo, cpt+ or pretrain in front or alone."""
     precision: str | None = None
+    precision_mode: Literal["pure", "mixed"] | None = None
+    """Whether 16-bit training keeps fp32 master weights (mixed) or nothing in fp32 (pure)."""
     quantization: str | None = None
     kv_cache_dtype: str | None = None
     optimizer: str | None = None
@@ -122,6 +124,8 @@ class Slots(_Record):
     latency_s: float | None = None
     # input, network, storage
     bandwidth_gbps: float | None = None
+    bandwidths_gbps: tuple[float, ...] | None = None
+    """Every speed of a link, where several are set against each other."""
     throughput_mb_s: float | None = None
     img_kb: float | None = None
     gpu_img_s: float | None = None

@@ -62,7 +62,10 @@ def _training(arguments: MemoryArguments, model: ResolvedModel, common: dict[str
     quantization = arguments.quantization or model.quantization
     if method == "full":
         quantization = None
-    precisions: Any = _MIXED if method in (None, "full") else _PURE
+    is_mixed = method in (None, "full")
+    if arguments.precision_mode is not None and is_mixed:
+        is_mixed = arguments.precision_mode == "mixed"
+    precisions: Any = _MIXED if is_mixed else _PURE
     return TrainingWorkload(
         model.spec,
         **common,

@@ -40,7 +40,8 @@ def number_pattern(*, words: bool = False, scale: bool = True) -> str:
     """
     choices = [DIGITS, f"{HAN}{{1,9}}"]
     if words:
-        choices.append("|".join(sorted(english_words(), key=len, reverse=True)))
+        words_only = "|".join(sorted(english_words(), key=len, reverse=True))
+        choices.append(rf"(?:{words_only})(?:[ \-](?:hundred|thousand|million))?(?![a-z])")
     tail = r"(?:\s?(?:千万|百万|[万亿千])|[kwm](?![a-z0-9]))?" if scale else ""
     return f"(?:{'|'.join(choices)}){tail}"
 
@@ -60,7 +61,7 @@ def parse_number(written: str, *, kibi: bool = False) -> float | None:
     """
     found = _WRITTEN.fullmatch(written.strip())
     if found is None or len(written) > _LONGEST:
-        return None
+        return _two_words(written)
     head, scale = found[1], (found[2] or "").lower()
     value = _head_value(head)
     if value is None:
@@ -70,6 +71,16 @@ def parse_number(written: str, *, kibi: bool = False) -> float | None:
     if kibi and scale == "k":
         return value * 1024 if _is_binary(value) else value * 1000
     return round(value * _SCALE[scale], 6)
+
+
+_ENGLISH_SCALE = {"hundred": 1e2, "thousand": 1e3, "million": 1e6}
+
+
+def _two_words(written: str) -> float | None:
+    """Value of "sixteen thousand" or "two hundred", or None."""
+    head, _, scale = written.strip().lower().replace("-", " ").partition(" ")
+    count, factor = english_words().get(head), _ENGLISH_SCALE.get(scale)
+    return count * factor if count is not None and factor is not None else None
 
 
 def _head_value(head: str) -> float | None:

@@ -32,10 +32,15 @@ from agent.understanding.readers.counts import (
     read_token_totals,
     read_vgpu,
 )
-from agent.understanding.readers.durations import read_durations, read_rates
+from agent.understanding.readers.durations import read_durations, read_rates, read_step_rates
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
-from agent.understanding.readers.pairs import read_people, read_resolutions, read_shorthand
+from agent.understanding.readers.pairs import (
+    read_patches,
+    read_people,
+    read_resolutions,
+    read_shorthand,
+)
 from agent.understanding.readers.pasted import read_pasted
 from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.sizes import read_active, read_sizes
@@ -170,6 +175,9 @@ def _features(turn: _Turn, goal: Goal | None = None) -> set[str]:
     mentions = [reading.value for reading in turn.board.of("instance_mention")]
     if mentions and all(f.category == "cpu" for m in mentions for f in m.lookup.families):
         extra.add("cpu_instance")
+    kinds = [{f.category for f in m.lookup.families} for m in mentions]
+    if any(k == {"cpu"} for k in kinds) and any("cpu" not in k and k for k in kinds):
+        extra.add("cpu_and_gpu_types")
     if goal is not None:
         extra.add(f"goal_{goal}")
     return features_of(turn.prose, turn.out, extra)
@@ -225,8 +233,10 @@ def _read_all(document: Document, board: Board) -> None:
     read_tallies(document, board)
     read_money(document, board)
     read_tallies(document, board)
+    read_patches(document, board)
     read_resolutions(document, board)
     read_shorthand(document, board)
+    read_step_rates(document, board)
     read_durations(document, board)
     read_rates(document, board)
     read_quantities(document, board)

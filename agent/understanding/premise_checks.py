@@ -23,9 +23,14 @@ def active_params(scene: Scene) -> list[Fields]:
         total, active = spec.params_total / 1e9, spec.params_active / 1e9
     if not total or not active:
         return []
-    claimed = scene.board.value("need_gb") or scene.out.get("gpu_mem_gb") or 0
+    cards = (scene.out.get("gpu_mem_gb") or 0) * (scene.out.get("gpu_count") or 1)
+    claimed = scene.board.value("need_gb") or cards
     by_size = scene.says("is_enough") and 0.4 * active <= claimed < 0.4 * total
-    if not (scene.says("active_only") or by_size):
+    said_size = any(
+        abs(reading.value - active) <= 0.05 * active and reading.value < 0.5 * total
+        for reading in scene.board.of("params_b")
+    )  # "Scout - 17B params": the size of what is active
+    if not (scene.says("active_only") or by_size or (spec is not None and said_size)):
         return []
     name = scene.out.get("model") or f"{total:g}B-A{active:g}B"
     source = spec.source.id if spec is not None else "rule:experts_resident"

@@ -14,7 +14,8 @@ from agent.understanding.resolve_job import settle_engine, settle_job, settle_qu
 from agent.understanding.text import Document
 
 _DIRECT = (
-    "precision", "framework", "library", "optimizer", "gradient_checkpointing", "attention",
+    "precision", "precision_mode", "framework", "library", "optimizer",
+    "gradient_checkpointing", "attention",
     "strategy", "storage", "os", "billing", "region", "kv_cache_dtype", "zero_stage", "offload",
     "batch", "grad_accum", "seq_len", "input_len", "output_len", "img_size", "lora_rank",
     "lora_targets",
@@ -44,19 +45,24 @@ def resolve(document: Document, board: Board) -> Resolution:
     if len(board.of("epochs")) > 1:  # "one epoch takes 6 h, 5 epochs": the job has the most
         most_epochs = max(board.of("epochs"), key=lambda reading: reading.value)
         out.put("epochs", most_epochs.value, most_epochs)
+    links = tuple(dict.fromkeys(reading.value for reading in board.of("bandwidth_gbps")))
+    if len(links) > 1:  # "40G RoCE or 100G RoCE?"
+        out.put("bandwidths_gbps", links, board.best("bandwidth_gbps"))
     if board.has("nodes"):
         most = max(board.of("nodes"), key=lambda reading: (reading.weight >= 3, reading.value))
         out.put("nodes", most.value, most)
     _model(document, board, out)
     settle_cards(document, board, out)
-    if out.get("hours") == 1 and table("cues", "cost").has(document.text):
+    is_rate = getattr(out.get("budget"), "per", None) == "hour"
+    if out.get("hours") == 1 and (is_rate or table("cues", "cost").has(document.text)):
         out.values.pop("hours")  # "多少钱一小时" asks for a rate
         out.readings.pop("hours", None)
     if out.get("input_len") and out.get("img_size") is None:
         if getattr(out.spec, "kind", None) in _SEEING_KINDS:  # "yolov8s 640输入": pixels
             out.put("img_size", out.values.pop("input_len"), out.readings.pop("input_len", None))
+    _bare_side(document, out)
     _tokens_each(out)
-    _bare_length(board, out)
+    _bare_length(document, board, out)
     _places(board, out)
     _prices(document, board, out)
     settle_job(document, board, out)
@@ -76,6 +82,10 @@ def _model(document: Document, board: Board, out: Resolution) -> None:
         is_checkpoint = str(reading.value.quantization).startswith(("awq", "gptq"))
         out.put("model", written if is_checkpoint else out.spec.name, reading)
         out.put("params_b", round(out.spec.params_total / 1e9, 4), reading, inferred=True)
+        nothing = next((r for r in board.of("params_b") if r.value <= 0), None)
+        if nothing is not None:  # "make it 0B": no size that a model can have
+            out.put("params_b", nothing.value, nothing)
+            out.inferred.discard("params_b")
         names = tuple(dict.fromkeys(r.value.spec.name for r in readings))
         if len(names) > 1:
             out.put("models", names, reading)
@@ -92,6 +102,9 @@ def _model(document: Document, board: Board, out: Resolution) -> None:
     if size is not None and not board.has("model_unlisted"):
         return
     if small is not None:
+        kinds = tuple(dict.fromkeys(str(r.value) for r in board.of("model_small")))
+        if len(kinds) > 1:  # "k-means + logistic regression"
+            out.put("models", kinds, small)
         out.put("model", small.value, small)
         out.is_classic = not board.has("model_unlisted")
     elif family is not None:
@@ -110,6 +123,10 @@ def _from_config(reading: Reading, out: Resolution) -> None:
     except (AdvisorError, ValueError, TypeError, KeyError, ArithmeticError):
         return
     out.put("params_b", round(out.spec.params_total / 1e9, 4), reading)
+    written = str(reading.value.get("torch_dtype") or reading.value.get("dtype") or "")
+    precision = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(written)
+    if out.get("precision") is None and out.get("quantization") is None:
+        out.put("precision", precision, reading, inferred=True)
 
 
 _JOINED = 4
@@ -158,16 +175,38 @@ def _tokens_each(out: Resolution) -> None:
         out.put("tokens_per_sample", out.values.pop("tokens"), out.readings.pop("tokens", None))
 
 
+_SIDES = re.compile(
+    r"(?<![\w.,*/x])(224|256|288|320|384|416|448|480|512|608|640|736|768|800|896|960|1024|1280|1536)"
+    r"(?![\w.,%*/]|\s?(?:张|条|个|步|轮|k|g|gb|mb|元|块|小时|核|images?|samples?|epochs?|steps?|x))"
+)
+"""Sides that images usually have."""
+
+
+def _bare_side(document: Document, out: Resolution) -> None:
+    """A usual side said bare beside a network that looks at images ("yolov8s 640 100轮")."""
+    seeing = getattr(out.spec, "kind", None) in _SEEING_KINDS
+    if not seeing or any(out.get(s) is not None for s in ("img_size", "seq_len", "input_len")):
+        return
+    found = _SIDES.findall(document.rest())
+    if len(found) == 1:
+        out.put("img_size", int(found[0]))
+
+
 _USUAL_LENGTHS = {2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144}
 
 
-def _bare_length(board: Board, out: Resolution) -> None:
+def _bare_length(document: Document, board: Board, out: Resolution) -> None:
     """A bare "32k" beside a model is its context."""
     loose = board.of("loose_tokens")
     has_job = out.get("params_b") is not None or out.spec is not None
     amount = any(out.get(slot) is not None for slot in ("samples", "epochs", "seq_len", "steps"))
-    if has_job and not amount and out.get("tokens") in _USUAL_LENGTHS:  # "QLoRA a 13B at 2k tokens"
-        out.put("seq_len", out.values.pop("tokens"), out.readings.pop("tokens", None))
+    has_job = has_job or board.has("hf_config")
+    of_cache = table("resolve", "cache").has(document.text)
+    if (
+        has_job and not amount and (of_cache or out.get("tokens") in _USUAL_LENGTHS)
+    ):  # "QLoRA a 13B at 2k tokens"
+        tokens, said = out.values.pop("tokens", None), out.readings.pop("tokens", None)
+        out.put("seq_len", tokens, said)
     if out.get("seq_len") is None and has_job and len(loose) == 1:
         if loose[0].value in _USUAL_LENGTHS and out.get("samples") is None:
             out.put("seq_len", loose[0].value, loose[0])

@@ -55,7 +55,7 @@ def _scale(scales: list[str], *, four_bit: bool) -> str | None:
 
 
 def _task(document: Document, board: Board, out: Resolution) -> str | None:
-    cues = board.of("task_cue")
+    cues = [cue for cue in board.of("task_cue") if not _is_denied(document, cue)]
     kinds = {reading.value for reading in cues}
     if "quantize" in kinds:
         return "quantize"
@@ -76,6 +76,12 @@ def _task(document: Document, board: Board, out: Resolution) -> str | None:
     if board.has("model_unlisted") or "infer" in kinds or "run" in kinds or out.spec is not None:
         return "infer"
     return "infer" if out.get("params_b") is not None else None
+
+
+def _is_denied(document: Document, cue: Reading) -> bool:
+    """Whether quantising is what is not wanted ("without quantizing")."""
+    before = document.text[max(0, cue.start - 10) : cue.start]
+    return cue.value == "quantize" and table("resolve", "negation").has(before)
 
 
 def _are_joined(document: Document, cues: list[Reading]) -> bool:
@@ -135,10 +141,14 @@ def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) ->
         out.put("method", "full", inferred=True)
     elif out.get("zero_stage") == 3 or out.get("offload") or out.get("strategy") == "fsdp":
         out.put("method", "full", inferred=True)
+    elif out.spec is None and 0 < (out.get("params_b") or 0) < _SMALLEST_WITH_ADAPTERS_B:
+        out.put("method", "full", inferred=True)
     elif out.get("params_b") or out.spec is not None:
         out.put("method", "lora", inferred=True)
 
 
+_SMALLEST_WITH_ADAPTERS_B = 0.5
+"""Below so many billions a network that is not in the registry trains all its weights."""
 _NO_TENSOR_CORES = 7.0
 """Below this compute capability vLLM and the like do not run; llama.cpp does."""
 

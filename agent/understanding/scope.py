@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import islice
 
 from agent.understanding.data import load
 from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.text import Document, blanked
 
 _CLAUSE_END = re.compile(
     r"[。;\n!?]|\.(?=\s|$)|(?<=[\u4e00-\u9fff]),|, ?(?=[\u4e00-\u9fff])"
@@ -33,7 +34,7 @@ _WORK = (
     "model_family",
     "instance_mention",
 )
-_ONLY_OURS = {"io", "probe", "cpu_or_gpu", "define", "saved_size"}
+_ONLY_OURS = {"io", "probe", "cpu_or_gpu", "define", "saved_size", "term"}
 """Frames made of words that only our subject has."""
 _JOB = (
     "model_match",
@@ -56,14 +57,30 @@ def _group(section: str, name: str) -> PhraseTable:
     return PhraseTable({name: load("scope")[section][name]})
 
 
+_ROLE = (
+    r"(?:system|user|assistant|admin|developer|human|instructions?|policy|prompt|tool"
+    r"|im_start|inst|sys)"
+)
+_TAGGED = re.compile(
+    rf"(?:</?\s?{_ROLE}\s?>\s?){{0,3}}<\s?(?P<role>{_ROLE})\s?>[^<]{{0,800}}<\s?/\s?(?P=role)\s?>"
+    rf"|\[\s?(?P<role2>{_ROLE})\s?\][^\[]{{0,800}}\[\s?/\s?(?P=role2)\s?\]"
+    rf"|<<\s?sys\s?>>[^<]{{0,800}}<<\s?/\s?sys\s?>>|<\|im_start\|>system[^<]{{0,800}}<\|im_end\|>"
+    rf"|</?\s?{_ROLE}\s?>"
+)
+"""What stands between tags of a role, and lone tags: data that plays at orders."""
+_MOST_BLOCKS = 12
+
+
 def injected_ranges(text: str) -> list[tuple[int, int]]:
     """Clauses that try to give orders, or that are about ours; empty for a plain question."""
-    strong = _group("injection", "strong").find(text)
-    ours = _group("decisive", "instructions").find(text)
-    if not strong and not ours:
+    blocks = [found.span() for found in islice(_TAGGED.finditer(text), _MOST_BLOCKS)]
+    outside = blanked(text, blocks)
+    strong = _group("injection", "strong").find(outside)
+    ours = _group("decisive", "instructions").find(outside)
+    if not strong and not ours and not blocks:
         return []
-    hits = [*strong, *_group("injection", "weak").find(text)] if strong else []
-    ranges = [_clause(text, hit.start, hit.end) for hit in hits]
+    hits = [*strong, *_group("injection", "weak").find(outside)] if strong else []
+    ranges = blocks + [_clause(text, hit.start, hit.end) for hit in hits]
     ranges += [(_opening(text, hit.start), _clause(text, hit.start, hit.end)[1]) for hit in ours]
     ranges.sort()
     merged: list[tuple[int, int]] = []

@@ -16,7 +16,10 @@ _CARDS = re.compile(
     r"(?:gpus?(?![a-z])(?! ?(?:hours?|小时|时))|显卡|卡(?!住|死|顿|在|时)|cards?(?![a-z])"
     r"|张(?=[^图照网片])|块(?=[^钱]|\Z)|devices(?![a-z]))"
 )
-_SINGLE = re.compile(r"单卡|单张|单块|单gpu|(?<![a-z])single(?![a-z])|(?<![a-z])one gpu")
+_SINGLE = re.compile(
+    r"单卡(?!的?(?:显存|内存)?(?:是|有|能)?(?:多少|多大|几g))|单张|单块|单gpu|(?<![a-z])single(?![a-z])"
+    r"|(?<![a-z])one gpu"
+)
 _DUAL = re.compile(r"双卡|(?<![a-z])dual(?![a-z])|两卡")
 _NODES = rf"(?P<nodes>\d{{1,4}}|{HAN}{{1,3}}|(?<![a-z])(?:{_WORDS}))"
 _PER_NODE = re.compile(
@@ -29,6 +32,11 @@ _BEHIND_PER_NODE = re.compile(
 )
 
 
+_EACH_NODE = re.compile(
+    rf"(?:每机|每台(?:机器|服务器)?|每个?节点)\s?(?:有|带|配|是|装|插|上|各)?\s?(?P<per>\d{{1,2}}|{HAN}{{1,2}})\s?(?:张|卡|块)"
+    r"|(?P<per2>\d{1,2})\s?(?:gpus?|cards)?\s?(?:per|a|each|in each|on each)\s(?:node"
+    r"|machine|server|box|host)"
+)
 _MOST_MATCHES = 50
 _MOST_IN_A_NODE = 8
 _MOST_BARE = 64
@@ -40,11 +48,15 @@ _NO_CARDS = re.compile(
 )
 
 
+_OWNS_NONE = re.compile(
+    r"(?:我|我们|手里|手头|手上|家里|机器|电脑|服务器|现有|这里|这边|上面?)[^\d,。;\n]{0,4}(?:有|是|装了?|插了?)?\s?\Z"
+    r"|(?<![a-z])(?:have|has|got|with|own|owning|having|there are|exactly)\s(?:exactly\s)?\Z"
+)
+
+
 def read_counts(document: Document, board: Board) -> None:
     """Note card counts said without a card's name ("双卡", "8 gpus", "两张卡呢")."""
-    for found in islice(_NO_CARDS.finditer(document.text), _MOST_MATCHES):
-        count = 0 if found["n"] == "零" else int(found["n"])
-        board.add("impossible_count", count, found.start(), found.end())
+    _read_impossible(document, board)
     text = document.rest()
     if _ASKS_COUNT.search(text):
         board.add("asks_count", True)
@@ -66,6 +78,20 @@ def read_counts(document: Document, board: Board) -> None:
     for pattern, count in ((_SINGLE, 1), (_DUAL, 2)):
         for found in islice(pattern.finditer(text), _MOST_MATCHES):
             board.add("loose_count", count, found.start(), found.end(), weight=0.9)
+
+
+def _read_impossible(document: Document, board: Board) -> None:
+    """Note counts that cannot be, and "I have 0 cards", which means that there is no GPU."""
+    for found in islice(_NO_CARDS.finditer(document.text), _MOST_MATCHES):
+        count = 0 if found["n"] == "零" else int(found["n"])
+        if count == 0 and _OWNS_NONE.search(
+            document.text[max(0, found.start() - 12) : found.start()]
+        ):
+            if not re.match(r"\s?[a-z]{0,4}\d{2,4}", document.text[found.end() :]):
+                board.add("gpu_none", True, found.start(), found.end())  # "我有0张显卡"
+                document.take(found.start(), found.end())
+                continue
+        board.add("impossible_count", count, found.start(), found.end())
 
 
 _LAUNCHED = re.compile(r"(?<![a-z])(?:accelerate|torchrun|fsdp|ddp|deepspeed|mpirun)(?![a-z])")
@@ -173,6 +199,9 @@ def read_node_products(document: Document, board: Board) -> None:
     """Note "3台8卡" and "2 nodes x 2 A10" as nodes times cards a node."""
     for found in islice(_PER_NODE.finditer(document.text), _MOST_MATCHES):
         nodes, per = _whole(found["nodes"]), _whole(found["per"])
+        each = _EACH_NODE.search(document.text)
+        if each is not None and nodes:  # "两机八卡每机4张": eight in all
+            per = _whole(each["per"] or each["per2"])
         if nodes and per and per > _MOST_IN_A_NODE and per % nodes == 0:  # "两机16卡": 16 in all
             board.add("nodes", nodes, found.start(), found.end(), weight=3.0)
         elif nodes and per:

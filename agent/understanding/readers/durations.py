@@ -18,7 +18,10 @@ _UNIT = (
 _SPAN = rf"{_N}\s?-?{_UNIT}"
 _HOURS = {"小": 1.0, "h": 1.0, "分": 1 / 60, "m": 1 / 60, "天": 24.0, "d": 24.0, "周": 168.0,
           "w": 168.0}  # fmt: skip
-_TAKEN = r"(?:被)?(?:回收|中断|释放|抢占|打断|掉线|驱逐|停掉)"
+_TAKEN = (
+    r"(?:被|会被|要被)?(?:系统|平台)?(?:回收|中断|释放|抢占|打断|掉线|驱逐|停掉|收走|收回|收掉|抢走|踢掉|踢|收"
+    r"|抢)"
+)
 _TAKEN_EN = r"(?:reclaim(?:ed|s)?|interrupt(?:ed|s|ions?)?|preempt(?:ed|s|ions?)?|evict(?:ed|s)?)"
 _ABOUT = r"(?:about|roughly|around|on average|approximately)?\s?"
 _INTERRUPTED = tuple(
@@ -27,10 +30,19 @@ _INTERRUPTED = tuple(
         rf"(?:平均|大概|大约|每隔?|约)+\s?{_SPAN}\s?(?:左右)?(?:就|会|都)?{_TAKEN}",
         rf"{_SPAN}\s?(?:左右)?(?:就|会)?{_TAKEN}一?次",
         rf"{_TAKEN}(?:间隔|周期)[^\d,。;\n]{{0,6}}{_SPAN}",
+        rf"(?:存活|能活|活|寿命|活得了|挺|撑)(?:时间)?(?:平均|大概|大约|约|只有|也就|不过|了)*\s?{_SPAN}",
+        rf"(?<![a-z])(?:lives?|lifetime|life|survives?|lasts?|stays? up|uptime)(?:\sis|\sof"
+        rf"|\sfor)?\s?"
+        rf"(?:about|roughly|around|on average|only|~|\s)*{_SPAN}",
+        rf"{_SPAN}\s(?:spot\s)?(?:node|instance|machine|vm)?\s?(?:life|lifetime|uptime)(?![a-z])",
         rf"{_TAKEN_EN}[a-z ]{{0,16}}?(?:every|each|after)\s{_ABOUT}{_SPAN}",
         rf"(?:every|each)\s{_ABOUT}{_SPAN}[a-z ]{{0,24}}?{_TAKEN_EN}",
     )
 )
+_ENDS = re.compile(
+    r"回收|中断|释放|抢占|竞价|打断|掉线|驱逐|停掉|收走|收回|被收|被抢|被踢|存活|寿命|断点|checkpoint|ckpt|存档|spot|preempt|interrupt|reclaim|evict"
+)
+"""Texts that speak of machines that are taken away."""
 _SAVE = r"(?:checkpoint|ckpt|检查点|断点|存档|保存|存盘|存)"
 _SAVED = tuple(
     re.compile(pattern)
@@ -44,10 +56,21 @@ _SAVED = tuple(
     )
 )
 _A_DAY = re.compile(
-    rf"(?:每天|一天|每日)[^\d,。;\n]{{0,4}}?{_N}\s?(?:个)?小时"
+    rf"(?:每天|一天|每日|天天|每个?工作日)[^\d,。;\n]{{0,10}}?{_N}\s?(?:个)?(?:小时|钟头|h(?![a-z]))"
+    rf"|(?P<o>\d{{1,2}})\s?(?:hours?|hrs?|h|小时)\s?[x*]\s?(?=\d{{1,3}}\s?(?:个)?\s?(?:working "
+    rf"|work |business )?(?:天|日|工作日|days?))"
     rf"|(?P<m>\d{{1,2}})\s?(?:hours?|hrs?|h)\s?(?:/|a|per|each|every)\s?day"
 )
-_DAYS = re.compile(rf"{_N}\s?-?(?:个)?(?P<unit>天|日|周|days?|weeks?)(?![a-z内后前])")
+_DAYS = re.compile(
+    rf"{_N}\s?-?(?:个)?(?:工作|交易|自然|working |work |business |week)?(?P<unit>天|日|周|days?"
+    rf"|weeks?)"
+    r"(?![a-z内后前])"
+)
+_ONE_OF_RENT = re.compile(
+    r"(?:租|开|用|跑|包|挂|连开|连跑)(?:了|上|满|个)?(?:一|1)(?:整)?(?:个)?(?P<unit>天|周|星期)(?!多少|几|要)"
+    r"|(?<![a-z])for\s(?:a|one|1)\s(?:full\s|whole\s)?(?P<unit2>day|week)(?![a-z])"
+)
+"""One day or week of use: "租一周", "for one week"."""
 _RUN_HOURS = re.compile(
     rf"(?:连续|持续|一共|总共|跑|开|用|租|训练?)(?:了|上|满)?\s?{_N}\s?(?:个)?小时(?!一?次)"
     rf"|(?<![a-z])(?:for|run|rent|use)\s(?:it\s)?(?:for\s)?(?P<m>\d{{1,5}})\s?(?:hours|hrs|h)(?![a-z])"
@@ -88,12 +111,36 @@ def read_rates(document: Document, board: Board) -> None:
                 document.take(found.start("n"), found.end("n"))
 
 
+_STEP = r"(?:个)?(?:steps?|步|iters?|iterations?|its?|次迭代)(?![a-z])"
+_STEP_RATES = (
+    (1.0, re.compile(rf"(?:每秒钟?|一秒|1秒)[^\d,。;\n]{{0,5}}?{_N}\s?{_STEP}")),
+    (1.0, re.compile(rf"{_N}\s?{_STEP}\s?(?:/|a|per|each|every|每)\s?(?:s|sec|second"
+    rf"|秒)(?![a-z])")),
+    (60.0, re.compile(rf"(?:每分钟|一分钟)[^\d,。;\n]{{0,5}}?{_N}\s?{_STEP}")),
+    (60.0, re.compile(rf"{_N}\s?{_STEP}\s?(?:/|a|per|each|every|每)\s?(?:min|minute"
+    rf"|分钟)(?![a-z])")),
+)  # fmt: skip
+
+
+def read_step_rates(document: Document, board: Board) -> None:
+    """Note steps a second, said a second or a minute."""
+    for divisor, pattern in _STEP_RATES:
+        for found in islice(pattern.finditer(document.rest()), _MOST):
+            value = _value(found["n"])
+            if value:
+                board.add("steps_per_s", round(value / divisor, 6), found.start(), found.end(),
+                          weight=4.0)  # fmt: skip
+                document.take(found.start("n"), found.end())
+
+
 def read_durations(document: Document, board: Board) -> None:
     """Note the mean time between interruptions, that between saves, and days of rent."""
     for slot, patterns, factor in (
         ("mtbf_hours", _INTERRUPTED, 1.0),
         ("ckpt_interval_minutes", _SAVED, 60.0),
     ):
+        if slot == "mtbf_hours" and not _ENDS.search(document.text):
+            continue
         for pattern in patterns:
             for found in islice(pattern.finditer(document.rest()), _MOST):
                 value = _hours(found["n"], found["unit"])
@@ -116,7 +163,7 @@ def _read_days(document: Document, board: Board) -> None:
         None,
     )
     if daily is not None:
-        each = _value(daily["n"] or daily["m"])
+        each = _value(daily["n"] or daily["m"] or daily["o"])
         count = _hours(days["n"], days["unit"]) / 24 if days is not None else None
         if count is None and re.search("月|month", text):
             count = _WORKDAYS_OF_A_MONTH
@@ -128,6 +175,12 @@ def _read_days(document: Document, board: Board) -> None:
     elif days is not None:
         board.add("hours", _hours(days["n"], days["unit"]), days.start(), days.end(), weight=3.0)
         document.take(days.start(), days.end())
+    elif (one := _ONE_OF_RENT.search(text)) is not None:
+        unit = one["unit"] or one["unit2"]
+        board.add(
+            "hours", 168.0 if unit[0] in "周星w" else 24.0, one.start(), one.end(), weight=2.5
+        )
+        document.take(one.start(), one.end())
     elif (run := _RUN_HOURS.search(text)) is not None and run["n"] not in _ONE:
         value = _value(run["n"] or run["m"])
         if value:

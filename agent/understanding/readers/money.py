@@ -19,7 +19,7 @@ _FRONT = re.compile(
     rf"(?P<currency>usd|us\$|cny|rmb|\$|¥|€|人民币|美元|美金)\s?(?P<amount>{_AMOUNT})"
 )
 _BACK = re.compile(
-    rf"(?<![a-z0-9.])(?P<amount>{_AMOUNT})\s?(?P<currency>usd|cny|rmb|dollars?|bucks|yuan|\$|¥"
+    rf"(?<![a-z0-9.])(?P<amount>{_AMOUNT})\s?(?P<currency>grand|usd|cny|rmb|dollars?|bucks|yuan|\$|¥"
     r"|块钱|元钱|元|刀|美元|美金|人民币|大洋|块(?=一|每|/|钱|\s?(?:per|an?)|以内|左右|的?预算|$|[\s,。?!]))(?![a-z0-9])"
 )
 _BUDGET = re.compile(
@@ -43,8 +43,24 @@ _CURRENCY_BEHIND = re.compile(
 _DISCOUNT = re.compile(
     rf"(?P<tenths>{DIGITS}|[一二三四五六七八九])\s?折(?!交叉|cv|验证)"
     rf"|(?P<off>{DIGITS})\s?%\s?(?:off|cheaper|discount|less|lower|saving)"
+    rf"|(?P<share>{DIGITS})\s?%\s?of (?:the )?(?:\w+ )?(?:on-demand|on demand|price|list"
+    rf"|full price|cost)"
+    rf"|(?:按量|原价|标价|目录价)(?:价格?)?的\s?(?:(?P<share2>{DIGITS})\s?%|百分之(?P<share3>{HAN}{{1,3}})|(?P<cheng>[一二三四五六七八九])成)"
 )
-_DOLLARS = {"usd", "us$", "$", "dollar", "dollars", "bucks", "刀", "美元", "美金"}
+_PIECES = re.compile(
+    rf"(?<![a-z0-9.])(?P<whole>\d{{1,4}}|{HAN}{{1,4}})块(?P<tenths>\d|[一二三四五六七八九])"
+    r"(?![\d\u3400-\u9fff]|\s?(?:张|卡|gpu))"
+)
+"""Yuan with a tenth behind: 4块2, 三块五."""
+_REFUSED = re.compile(
+    rf"(?:超过|超了|高于|贵于|大于|多于|over|above|more than)\s?\$?(?P<amount>{_AMOUNT})"
+    r"\s?(?P<currency>usd|dollars?|bucks|\$|元|块|刀)?"
+    r"(?:钱)?\s?(?:的)?(?:就|都|我|我们)?\s?(?:不考虑|不要|不行|免谈|算了|不干|不租|买不起"
+    r"|租不起|受不了|is too much|is out|is a no)"
+)
+"""A price that is refused: what may be spent."""
+_GRAND = 1000
+_DOLLARS = {"grand", "usd", "us$", "$", "dollar", "dollars", "bucks", "刀", "美元", "美金"}
 Per = Literal["hour", "month", "total"]
 
 
@@ -56,8 +72,11 @@ class _Rate(NamedTuple):
 def read_money(document: Document, board: Board) -> None:
     """Note budgets, prices and discounts."""
     text = document.text
-    for found in (*_BUDGET.finditer(text), *_LIMIT.finditer(text)):
+    _read_pieces(document, board)
+    for found in (*_BUDGET.finditer(text), *_LIMIT.finditer(text), *_REFUSED.finditer(text)):
         currency = None if text.isascii() else "CNY"
+        if "$" in found[0]:
+            currency = "USD"
         named = _CURRENCY_BEHIND.match(text, found.end("amount"))
         if named is not None:
             currency = _currency(named["currency"])
@@ -70,11 +89,36 @@ def read_money(document: Document, board: Board) -> None:
             before = text[max(0, found.start() - 6) : found.start()]
             _note(document, board, slot, found, _currency(found["currency"]), before)
     for found in islice(_DISCOUNT.finditer(text), _MOST):
-        value = parse_number(found["tenths"] or found["off"])
+        share = found["share"] or found["share2"] or found["share3"]
+        value = parse_number(found["tenths"] or found["off"] or share or found["cheng"])
         if value is not None and 0 < value < 100:
             factor = 1 - value / 100 if found["off"] else value / (10 if value < 10 else 100)
+            factor = value / 100 if share else factor
             board.add("discount", round(factor, 4), found.start(), found.end())
             document.take(found.start(), found.end())
+
+
+def _read_pieces(document: Document, board: Board) -> None:
+    """Note "4块2": four yuan twenty."""
+    for found in islice(_PIECES.finditer(document.text), _MOST):
+        whole, tenths = parse_number(found["whole"]), parse_number(found["tenths"])
+        if whole is None or tenths is None or not document.is_free(found.start(), found.end()):
+            continue
+        before = document.text[max(0, found.start() - 16) : found.start()]
+        lead = _leads(before)
+        behind = _PER.match(document.text, found.end())
+        unit = behind["unit"] if behind else lead[-1]["unit"] if lead else None
+        rate = _rate(round(whole + tenths / 10, 2), unit)
+        near = document.text[max(0, found.start() - 14) : found.end() + 8]
+        slot = "budget" if table("money", "budget").has(near) else "price"
+        money = Money(amount=rate.amount, currency="CNY", per=rate.per)
+        board.add(slot, money, found.start(), found.end())
+        document.take(found.start(), behind.end() if behind else found.end())
+
+
+def _leads(before: str) -> list[re.Match[str]]:
+    """Spans of time named in front of an amount, in the same clause."""
+    return list(_LEAD.finditer(re.split(r"[,。;\n?!]", before)[-1]))
 
 
 def _currency(written: str) -> str:
@@ -95,6 +139,8 @@ def _note(
     amount = parse_number(found["amount"])
     if amount is None or not document.is_free(start, end):
         return
+    if "grand" in found[0]:
+        amount *= _GRAND
     behind = _PER.match(document.text, found.end())
     lead = _LEAD.search(before)
     unit = behind["unit"] if behind else lead["unit"] if lead else None

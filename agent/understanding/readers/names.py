@@ -57,8 +57,11 @@ def read_models(document: Document, board: Board) -> None:
     """Note models of the registry, families said without a size, and networks without a row."""
     from tools.models import scan_families, scan_models
 
+    longer = _longer_names(document)
     for mention in scan_models(document.text)[:MOST]:
         if not document.is_free(mention.start, mention.end):
+            continue
+        if any(low < mention.start and mention.end <= high for low, high in longer):
             continue
         board.add("model_match", mention.match, mention.start, mention.end)
         _read_format(document, board, mention)
@@ -66,6 +69,8 @@ def read_models(document: Document, board: Board) -> None:
     for hit in table("words", "unlisted_models").find(document.text):
         if document.is_free(hit.start, hit.end):
             written = document.span(hit.start, hit.end).text
+            if not written.isascii():
+                written = written.removeprefix("用").removesuffix("模型")
             board.add("model_small", written, hit.start, hit.end, weight=2.0)
             board.add("model_unlisted", True, hit.start, hit.end)
             _size_in_name(written, hit.start, hit.end, board)
@@ -80,6 +85,15 @@ def read_models(document: Document, board: Board) -> None:
     for hit in table("words", "small_models").find(document.rest()):
         board.add("model_small", hit.value, hit.start, hit.end)
         document.take(hit.start, hit.end)
+
+
+def _longer_names(document: Document) -> list[tuple[int, int]]:
+    """Names of networks without a row: RT-DETR is none of the DETR that it ends with."""
+    return [
+        (hit.start, hit.end)
+        for hit in table("words", "unlisted_models").find(document.text)
+        if document.text[hit.start].isascii()
+    ]
 
 
 def _read_format(document: Document, board: Board, mention: Any) -> None:
@@ -145,6 +159,8 @@ def read_cards(document: Document, board: Board) -> None:
         and not _is_article(text, mention)
     ]
     cards = [_without_link(document, board, card) for card in cards]
+    if _LAPTOP.search(text):
+        cards = [_of_laptop(card) for card in cards]
     for card in cards:
         if _is_sum(card):
             board.add("need_gb", card.memory_gb, card.start, card.end)
@@ -153,6 +169,32 @@ def read_cards(document: Document, board: Board) -> None:
         board.add("card", card, card.start, card.end)
     for card in cards:
         document.take(card.start, card.end)
+
+
+_LAPTOP = re.compile(
+    r"(?<![a-z])(?:laptops?|notebook pc|gaming notebook|mobile gpu)(?![a-z])|笔记本电?脑?(?!内核)"
+    r"|游戏本|移动版|轻薄本"
+)
+
+
+def _of_laptop(card: Card) -> Card:
+    """The card of a laptop: less memory and speed than the desktop card of its name."""
+    if not card.name.startswith("GeForce RTX") or "Laptop" in card.name:
+        return card
+    from tools.errors import UserInputError
+    from tools.gpus import find_gpu
+
+    name = " ".join(card.name.split()[:3])
+    size = f" {card.memory_gb:g}GB" if card.memory_gb else ""
+    for written in (f"{name} Laptop{size}", f"{name} Laptop"):
+        try:
+            match = find_gpu(written)
+        except UserInputError:
+            continue
+        if "Laptop" in match.spec.name:
+            wrong = card.conflict if size and f"{size.strip()}" not in match.spec.name else None
+            return replace(card, name=match.spec.name, spec=match.spec, conflict=wrong, also=())
+    return card
 
 
 _LINK_BEHIND = re.compile(
@@ -260,11 +302,18 @@ def read_instances(document: Document, board: Board) -> None:
     from tools.catalog import scan_instances
 
     text = _SPACED_TYPE.sub(lambda found: found[0].replace(" ", "_"), document.text)
-    for mention in scan_instances(text)[:MOST]:
+    mentions = scan_instances(text)[:MOST]
+    for mention in (*mentions, *_bare_families(text, mentions)):
         if not document.is_free(mention.start, mention.end):
             continue
         board.add("instance_mention", mention, mention.start, mention.end)
-        board.add("instance", _instance_name(mention), mention.start, mention.end)
+        is_aws = text.isascii() and _AWS_TYPE.fullmatch(mention.text.lower()) is not None
+        board.add(
+            "instance",
+            _instance_name(mention, "aws" if is_aws else None),
+            mention.start,
+            mention.end,
+        )
         if mention.provider or mention.lookup.provider:
             provider = mention.provider or mention.lookup.provider
             board.add("provider_implied", provider, mention.start, mention.end, origin="inferred")
@@ -278,12 +327,39 @@ def read_instances(document: Document, board: Board) -> None:
             board.add(
                 "provider_implied", owners.pop(), mention.start, mention.end, origin="inferred"
             )
-        elif text.isascii() and _AWS_TYPE.fullmatch(mention.text.lower()):
+        elif is_aws:
             board.add("provider_implied", "aws", mention.start, mention.end, origin="inferred")
         _read_multiple(document, board, mention.start, mention.end)
         document.take(mention.start, mention.end)
 
 
+_BARE_FAMILY = re.compile(r"(?<![a-z0-9.\-])[pg][2-9](?![a-z0-9.\-])")
+_IS_MACHINE = re.compile(
+    r"\s?(?:这个|这种|是|的|系列)*\s?(?:什么|啥|哪种|哪款)?\s?(?:机器|机型|实例|规格|系列|instances?|family|machines?)(?![a-z])"
+)
+
+
+def _bare_families(text: str, mentions: list[Any]) -> list[Any]:
+    """Families of two signs ("p5", "g6"), where the text shows that a machine is meant."""
+    from tools.catalog import InstanceMention, find_instance
+
+    found = []
+    for hit in islice(_BARE_FAMILY.finditer(text), MOST):
+        beside = any(
+            0 <= max(hit.start(), m.start) - min(hit.end(), m.end) <= _LIST_GAP for m in mentions
+        )
+        if not beside and not _IS_MACHINE.match(text, hit.end()):
+            continue
+        if any(m.start <= hit.start() < m.end for m in mentions):
+            continue
+        lookup = find_instance(hit[0])
+        if lookup.kind == "family":
+            found.append(InstanceMention(lookup, hit.start(), hit.end(), hit[0], None))
+    return found
+
+
+_LIST_GAP = 8
+"""Characters between two names that are set side by side ("p4d vs p5")."""
 _TIMES = re.compile(
     r"(?<![a-z0-9.,])(?P<n>\d{1,3}|[一二两三四五六七八九十]|two|three|four|eight)\s?(?P<by>x|\*|台|个)?\s?(?:的)?\Z"
 )
@@ -304,11 +380,12 @@ def _read_multiple(document: Document, board: Board, start: int, end: int) -> No
         board.add("nodes", int(count), place, end)
 
 
-def _instance_name(mention: Any) -> str:
+def _instance_name(mention: Any, provider: str | None = None) -> str:
     """The vendor's spelling of a known type, else what was written."""
     lookup = mention.lookup
     if lookup.kind == "type" and lookup.offers:
-        return str(lookup.offers[0].instance_type)
+        own = [offer for offer in lookup.offers if offer.provider == provider]
+        return str((own or lookup.offers)[0].instance_type)
     if lookup.kind == "family" and lookup.families:
         return str(lookup.families[0].name)
     return str(mention.text)

@@ -31,6 +31,20 @@ def read_resolutions(document: Document, board: Board) -> None:
         document.take(found.start(), found.end())
 
 
+_PATCHES = re.compile(
+    r"(?<![\d.])(?P<count>\d{2,6})\s?[x*]\s?(?P<side>14|16|28|32)\s?[x*]\s?(?P=side)(?!\d)"
+)
+
+
+def read_patches(document: Document, board: Board) -> None:
+    """Note "1280*28*28" pixels as the side of a square image of so many patches."""
+    for found in islice(_PATCHES.finditer(document.rest()), _MOST):
+        side = int(found["side"])
+        pixels = round((int(found["count"]) * side * side) ** 0.5)
+        board.add("img_size", pixels, found.start(), found.end(), weight=3.0)
+        document.take(found.start(), found.end())
+
+
 _PEOPLE = re.compile(
     rf"(?P<n>\d{{1,6}}|{HAN}{{1,5}})\s?(?:多|来|几)?\s?(?:个|名|位)(?![卡张小月可不能要])[\u3400-\u9fff]{{1,4}}?(?:一起|同时|都|共同|来)?(?:用|使用|访问|提问|并发)(?!的?是|途)"
 )

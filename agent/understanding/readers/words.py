@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agent.understanding.data import load
-from agent.understanding.phrases import PhraseTable, table
+from agent.understanding.phrases import Hit, PhraseTable, table
 from agent.understanding.readings import Board
 from agent.understanding.text import Document, blanked
 
@@ -52,12 +52,17 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
     text = blanked(whole, [(reading.start, reading.end) for reading in board.of("quiet")])
     for slot in _PLAIN:
         for hit in words(slot).find(text):
-            board.add(slot, hit.value, hit.start, hit.end)
+            value = _OFF_VALUE.get(slot, hit.value) if _is_off(text, hit) else hit.value
+            if value is not None:
+                board.add(slot, value, hit.start, hit.end)
+    modes = {hit.value: hit for hit in words("precision_mode").find(text)}
+    if len(modes) == 1:
+        mode, hit = next(iter(modes.items()))
+        board.add("precision_mode", mode, hit.start, hit.end)
     for hit in words("zero_stage").find(text):
         board.add("zero_stage", int(hit.value), hit.start, hit.end)
     for hit in words("offload").find(text):
-        before = text[max(0, hit.start - 8) : hit.start]
-        if not table("resolve", "negation").has(before) and not before.endswith(_NOT):
+        if not _is_off(text, hit):
             board.add("offload", True, hit.start, hit.end)
     for hit in words("one_at_a_time").find(text):
         board.add("concurrency", 1, hit.start, hit.end)
@@ -70,6 +75,24 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
             board.add(slot, hit.value, hit.start, hit.end)
     _read_providers(text, board)
     _read_precision(text, board)
+
+
+_OFF_VALUE: dict[str, str | None] = {
+    "gradient_checkpointing": "none", "strategy": None, "kv_cache_dtype": None, "attention": None,
+}  # fmt: skip
+"""What is left of a setting that is turned off; slots that are not here cannot be."""
+
+
+def _is_off(text: str, hit: Hit) -> bool:
+    """Whether a setting is said to be off: in front of its words or right behind them."""
+    before = re.split(r"[,。;\n?!:]", text[max(0, hit.start - 16) : hit.start])[-1]
+    behind = re.split(r"[,。;\n?!]", text[hit.end : hit.end + 20])[0]
+    if table("resolve", "negation").has(before[-10:]) or before.endswith(_NOT):
+        return not table("resolve", "negation_lifted").has(before)
+    off = table("resolve", "turned_off").find(before)
+    if off and len(before.rstrip()) - off[-1].end <= 1:
+        return True
+    return any(other.start <= 3 for other in table("resolve", "off_behind").find(behind))
 
 
 def read_programs(document: Document, board: Board) -> None:
