@@ -34,7 +34,8 @@ _MODULES: dict[Intent, str] = {
 }
 
 _CAPABILITIES = (
-    "engine_start", "flash_error", "eval_oom", "container_oom", "prefill_oom", "kv_cache",
+    "environment", "engine_start", "flash_error", "eval_oom", "container_oom", "prefill_oom",
+    "kv_cache",
     "remaining", "sums", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
     "spot_notice",

@@ -73,7 +73,13 @@ def _is_name(word: str) -> bool:
 
 
 def _holds(passage: PassageOut, name: str) -> bool:
-    return name.casefold() in f"{passage.title} {passage.text}".casefold()
+    """Whether a passage has a name, joined by a hyphen or not: zero3 is ZeRO-3."""
+    text = f"{passage.title} {passage.text}".casefold()
+    return name.casefold() in text or _joined(name) in _joined(text)
+
+
+def _joined(text: str) -> str:
+    return text.casefold().replace("-", "")
 
 
 def _units(text: str) -> set[str]:
