@@ -62,6 +62,14 @@ class Slots(_Record):
     input_len: int | None = None
     output_len: int | None = None
     img_size: int | None = None
+    clip_s: float | None = None
+    """Seconds of audio in one sample."""
+    beams: int | None = None
+    """Hypotheses that an encoder-decoder keeps while it decodes."""
+    pipeline_offload: Literal["model", "sequential"] | None = None
+    """Diffusion: one model, or one layer, of the pipeline on the card at a time."""
+    vae_slicing: bool | None = None
+    vae_tiling: bool | None = None
     concurrency: int | None = None
     gpu_memory_utilization: float | None = None
     """Share of the card that a serving engine may take."""
@@ -115,6 +123,9 @@ class Slots(_Record):
     rows: int | None = None
     columns: int | None = None
     hours: float | None = None
+    hours_per_day: float | None = None
+    days: float | None = None
+    """Days of use, where hours are so many a day."""
     step_s: float | None = None
     steps_per_s: float | None = None
     ckpt_minutes: float | None = None

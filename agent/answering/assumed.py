@@ -8,6 +8,9 @@ from agent.answering.phrases import sentences
 from agent.answering.run_words import value_name
 from agent.toolbox.memory import MemoryReport
 
+_SAMPLE_RATE = 16_000
+"""Samples a second that speech models hear."""
+
 
 def say_assumptions(draft: Draft, *reports: MemoryReport) -> None:
     """What was assumed, in one line."""
@@ -26,4 +29,6 @@ def say_assumptions(draft: Draft, *reports: MemoryReport) -> None:
 def _assumed_value(draft: Draft, assumption: AssumptionOut) -> str:
     if isinstance(assumption.value, bool):
         return str(assumption.value).lower()
+    if assumption.name == "audio_samples":
+        return f"{float(assumption.value) / _SAMPLE_RATE:g}"
     return value_name(draft, assumption.name, str(assumption.value))

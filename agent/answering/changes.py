@@ -80,6 +80,8 @@ def _can_run(report: MemoryReport, change: str) -> bool:
     """Whether the card computes with a format; formats in 4 bit are those of language models."""
     from tools.gpus import get_gpu
 
+    if change.endswith("=nf4"):  # bitsandbytes, which diffusers loads transformers with
+        return True
     if not change.endswith("=fp8"):
         return is_language(report)
     if report.gpu is None or report.gpu.endswith("class"):
@@ -120,6 +122,8 @@ def change_name(draft: Draft, name: str, report: MemoryReport) -> str:
     if name == _TOGETHER:
         return draft.phrase(f"changes.together_{_together(report)}")
     field, _, value = name.partition("=")
+    if f"{field}_{value}" in sentences("changes"):
+        return draft.phrase(f"changes.{field}_{value}")
     if field in sentences("changes"):
         return draft.phrase(f"changes.{field}", value=value_name(draft, field, value))
     return name

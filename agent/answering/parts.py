@@ -53,9 +53,11 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
         if report.gpu_count == 1:
             draft.figure("bytes_per_parameter", round(per_param, 1), "B",
                          formula="(weights + gradients + optimizer_states) / params")  # fmt: skip
-            key = "memory.why_full" if is_language(report) else "memory.why_full_small"
-            work = report.part("activations", "logits", "inputs", "loss")
-            draft.say(key, bytes=format_significant(per_param, 2), activations=gib(work))
+            per = format_significant(per_param, 2)
+            if is_language(report):
+                draft.say("memory.why_full", bytes=per)
+            else:
+                _say_largest(draft, report, held, per)
     elif report.method in ("lora", "qlora"):
         draft.say(f"memory.why_{report.method}", weights=gib(report.part("weights")))
     if report.params_active is not None:
@@ -66,6 +68,19 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
             active=_params(report.params_active),
             total=_params(report.params),
         )
+
+
+def _say_largest(draft: Draft, report: MemoryReport, states: int, per_param: str) -> None:
+    """Which is most of a small model's training: its states, or the activations."""
+    work = report.part(*PARTS["activations"])
+    rest = report.process_bytes - states - work
+    largest = max((states, "states"), (work, "work"), (rest, "rest"))[1]
+    draft.figure("states_of_training", states, "B",
+                 formula="weights + gradients + optimizer_states")  # fmt: skip
+    draft.figure("activations_and_temporaries", work, "B", formula="activations + workspaces")
+    draft.figure("everything_else", rest, "B", formula="process - states - activations")
+    draft.say(f"memory.why_small_{largest}", bytes=per_param, states=gib(states), work=gib(work),
+              rest=gib(rest))  # fmt: skip
 
 
 def _params(params: int) -> str:

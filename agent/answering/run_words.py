@@ -14,9 +14,11 @@ from agent.request import Request, Slots
 from agent.toolbox.memory import MemoryReport
 
 _SLOTS = (
-    "model", "params_b", "method", "precision", "precision_mode", "quantization", "kv_cache_dtype", "optimizer",
+    "model", "params_b", "method", "precision", "precision_mode", "quantization", "kv_cache_dtype",
+    "optimizer",
     "lora_rank", "lora_targets", "batch", "grad_accum", "gradient_checkpointing", "attention",
     "seq_len", "output_len", "concurrency", "gpu_memory_utilization", "gpu_layers", "img_size",
+    "clip_s", "beams", "pipeline_offload", "vae_slicing", "vae_tiling",
     "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage",
     "strategy", "offload",
 )  # fmt: skip
@@ -63,9 +65,15 @@ def method_name(draft: Draft, method: str | None) -> str:
     """A training method as it is told; objectives stand in front."""
     words = [w for w in (method or "").split("+") if w and w != "sft"]
     base = words[-1] if words and words[-1] in ("full", "lora", "qlora") else None
-    objectives = [w.upper() for w in words if w not in ("full", "lora", "qlora")]
+    objectives = [_objective(draft, w) for w in words if w not in ("full", "lora", "qlora")]
     told = [*objectives, *([draft.phrase(f"memory.method_{base}")] if base else [])]
     return " ".join(told) or "LoRA"
+
+
+def _objective(draft: Draft, word: str) -> str:
+    """An objective by its name, or by its letters."""
+    key = f"method_{word}"
+    return draft.phrase(f"memory.{key}") if key in sentences("memory") else word.upper()
 
 
 def report_method(draft: Draft, report: MemoryReport) -> str:
@@ -104,7 +112,7 @@ def run_text(draft: Draft, report: MemoryReport) -> str:
         if base is not None and report.method == "lora":
             method = f"{method} ({base})"
         told = draft.phrase("memory.train_what", model=model, method=method)
-        return told + _settings_said(draft)
+        return told + _settings_said(draft, is_text=is_language(report))
     held = {a.name: a.value for a in report.assumptions}
     slots = draft.request.slots
     context = slots.seq_len or held.get("context_len")
@@ -119,18 +127,22 @@ def run_text(draft: Draft, report: MemoryReport) -> str:
     return draft.phrase("memory.infer_what", model=model, format=form, context=context, batch=batch)
 
 
-def _settings_said(draft: Draft) -> str:
-    """Length and batch that a follow-up gave, in brackets behind what is trained."""
+def _settings_said(draft: Draft, *, is_text: bool) -> str:
+    """Sizes in brackets behind what is trained: those that a follow-up gave, or any of images."""
     request = draft.request
+    sizes = [("seq_len", "memory.said_length"), ("batch", "memory.said_batch")]
+    if not is_text:
+        sizes.append(("img_size", "memory.said_side"))
     parts = [
         draft.phrase(key, value=getattr(request.slots, slot))
-        for slot, key in (("seq_len", "memory.said_length"), ("batch", "memory.said_batch"))
-        if slot in request.changed and getattr(request.slots, slot) is not None
+        for slot, key in sizes
+        if (slot in request.changed or not is_text) and getattr(request.slots, slot) is not None
     ]
     return draft.phrase("memory.said_settings", items=joined(draft, parts)) if parts else ""
 
 
 FORMATS = {
+    "nf4": "NF4",
     "fp8-block": "FP8", "mxfp4": "MXFP4", "int4-experts": "INT4 experts",
     "fp4-experts": "FP4 experts + FP8",
 }  # fmt: skip

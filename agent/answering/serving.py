@@ -24,6 +24,7 @@ from agent.answering.parts import (
     say_total,
     say_why,
 )
+from agent.answering.pipeline import judged_pipeline
 from agent.answering.plan import Call
 from agent.answering.renting import say_fitting_cards
 from agent.answering.run_words import (
@@ -110,6 +111,7 @@ def _judged(
     else:
         verdict = verdict_of(report)
         say_verdict(draft, report)
+        verdict = judged_pipeline(draft, report, verdict)
     lacks_fp8 = card is not None and card.fp8_supported is False and slots.quantization == "fp8"
     if _differs(card, report, slots.gpu_mem_gb) or (lacks_fp8 and verdict != "does_not_fit"):
         return "depends"

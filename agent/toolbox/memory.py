@@ -51,6 +51,13 @@ class MemoryArguments(Arguments):
         None, ge=1, description="Images per sample of a vision-language model / 每条样本的图片数"
     )
     img_size: int | None = Field(None, ge=1, description="Pixels per side of an image")
+    clip_s: float | None = Field(None, gt=0, description="Seconds of audio a sample / 每条音频秒数")
+    beams: int | None = Field(None, ge=1, description="Hypotheses of an encoder-decoder / 束宽")
+    pipeline_offload: Literal["model", "sequential"] | None = Field(
+        None, description="Diffusion: one model, or one layer, on the card at a time"
+    )
+    vae_slicing: bool | None = Field(None, description="Decode the images one after the other")
+    vae_tiling: bool | None = Field(None, description="Decode an image tile by tile")
     framework: str | None = Field(None, description="vllm, ollama, llamafactory, unsloth ...")
     gpu: str | None = Field(None, description="Card in any spelling / 显卡,任意写法")
     gpu_mem_gb: float | None = Field(None, gt=0, description="Memory when no card is named, GB")

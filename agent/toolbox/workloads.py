@@ -21,6 +21,9 @@ _MIXED = {"bf16": "bf16-mixed", "fp16": "fp16-mixed", "fp32": "fp32", "fp8": "fp
 _PURE = {"bf16": "pure-bf16", "fp16": "pure-fp16", "fp32": "fp32", "fp8": "fp8"}
 
 
+_SAMPLE_RATE = 16_000
+"""Samples a second that speech models hear."""
+_DENOISER_KINDS = ("diffusion-unet", "dit")
 _ENCODER_KINDS = ("encoder", "embedding", "reranker")
 
 
@@ -47,6 +50,7 @@ def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: Resolved
         "framework": arguments.framework,
         "attention": arguments.attention,
         "image_px": arguments.img_size,
+        "audio_samples": round(arguments.clip_s * _SAMPLE_RATE) if arguments.clip_s else None,
         "images": arguments.images,
     }
     if arguments.task == "train":
@@ -101,6 +105,13 @@ def _parallelism(arguments: MemoryArguments) -> str | None:
     return arguments.strategy
 
 
+def _pipeline_offload(arguments: MemoryArguments, model: ResolvedModel) -> Any:
+    """Parts of a pipeline that wait in host memory; "offload" alone is that of whole models."""
+    if model.spec.kind not in _DENOISER_KINDS:
+        return None
+    return arguments.pipeline_offload or ("model" if arguments.offload else None)
+
+
 def _serving(arguments: MemoryArguments, model: ResolvedModel, common: dict[str, Any]) -> Any:
     from tools.memory import InferenceWorkload
 
@@ -119,6 +130,10 @@ def _serving(arguments: MemoryArguments, model: ResolvedModel, common: dict[str,
         kv_dtype=arguments.kv_cache_dtype,
         gpu_memory_utilization=arguments.gpu_memory_utilization,
         gpu_layers=arguments.gpu_layers,
+        beams=arguments.beams,
+        pipeline_offload=_pipeline_offload(arguments, model),
+        vae_slicing=arguments.vae_slicing,
+        vae_tiling=arguments.vae_tiling,
         tensor_parallel_size=arguments.tp,
         pipeline_parallel_size=arguments.pp,
     )

@@ -35,6 +35,7 @@ from agent.understanding.readers.counts import (
 from agent.understanding.readers.durations import read_durations, read_rates, read_step_rates
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
+from agent.understanding.readers.other_kinds import read_other_kinds
 from agent.understanding.readers.pairs import (
     read_patches,
     read_people,
@@ -236,6 +237,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_patches(document, board)
     read_resolutions(document, board)
     read_shorthand(document, board)
+    read_other_kinds(document, board)
     read_step_rates(document, board)
     read_durations(document, board)
     read_rates(document, board)

@@ -161,7 +161,7 @@ def test_a_service_simulates_only_where_that_was_set(monkeypatch: pytest.MonkeyP
 @pytest.mark.torch
 @pytest.mark.skipif(not HAS_TORCH, reason="needs the simulate extra")
 def test_a_question_is_answered_with_a_real_step(tmp_path: Path) -> None:
-    settings = Settings(simulation=True, state_dir=tmp_path)
+    settings = Settings(simulation=True, simulation_seconds=600, state_dir=tmp_path)
     question = "exact memory of LoRA on SmolLM2-135M, batch 1, length 128, on an A10? simulate it"
     with Advisor(settings) as advisor:
         first, again = advisor.ask(question), advisor.ask(question)

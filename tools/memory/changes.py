@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from tools.errors import UserInputError
@@ -18,6 +19,11 @@ class _Option(NamedTuple):
     workload: Workload
     cost: str
     rank: int
+
+
+def _changed(workload: Any, name: str, cost: str, rank: int, **fields: Any) -> _Option:
+    """The workload with some fields changed, as an option."""
+    return _Option(name, dataclasses.replace(workload, **fields), cost, rank)
 
 
 def what_to_change(workload: Workload, usable_bytes: int, *, limit: int = 12) -> tuple[Change, ...]:
@@ -88,9 +94,7 @@ def _options(workload: Workload, need: MemoryEstimate) -> Iterator[_Option]:
 
 
 def _training_options(workload: TrainingWorkload, need: MemoryEstimate) -> Iterator[_Option]:
-    def change(name: str, cost: str, rank: int, **fields: Any) -> _Option:
-        return _Option(name, dataclasses.replace(workload, **fields), cost, rank)
-
+    change = partial(_changed, workload)
     assumed = dict(need.assumed)
     batch = workload.micro_batch_size or int(assumed.get("micro_batch_size", 1))
     length = workload.seq_len or int(assumed.get("seq_len", 1024))
@@ -144,9 +148,52 @@ def _training_options(workload: TrainingWorkload, need: MemoryEstimate) -> Itera
 
 
 def _serving_options(workload: InferenceWorkload) -> Iterator[_Option]:
-    def change(name: str, cost: str, rank: int, **fields: Any) -> _Option:
-        return _Option(name, dataclasses.replace(workload, **fields), cost, rank)
+    change = partial(_changed, workload)
+    kind = workload.model.kind
+    if kind in _DENOISERS:
+        yield from _pipeline_options(workload)
+    elif kind in _SERVED_AS_TEXT:
+        yield from _text_options(workload)
+    batch = workload.batch or workload.concurrency or 1
+    if batch > 1:
+        yield change(
+            f"batch={batch // 2}",
+            "half the requests at a time",
+            2,
+            batch=batch // 2,
+            concurrency=None,
+        )
 
+
+_DENOISERS = ("diffusion-unet", "dit")
+_SERVED_AS_TEXT = ("decoder-lm", "moe-lm", "vlm")
+"""What engines with a paged cache and checkpoints in AWQ, GPTQ or GGUF serve."""
+
+
+def _pipeline_options(workload: InferenceWorkload) -> Iterator[_Option]:
+    """Parts of an image or video pipeline that wait, and its autoencoder piece by piece."""
+    change = partial(_changed, workload)
+    if (workload.batch or workload.concurrency or 1) > 1:
+        yield change("vae_slicing=true", "decodes one image after the other", 1, vae_slicing=True)
+    yield change("vae_tiling=true", "decodes tile by tile; seams are rare", 1, vae_tiling=True)
+    if workload.pipeline_offload is None:
+        yield change(
+            "pipeline_offload=model", "one model on the card at a time; seconds more an image", 1,
+            pipeline_offload="model",
+        )  # fmt: skip
+    yield change(
+        "pipeline_offload=sequential", "one layer on the card at a time; many times slower", 3,
+        pipeline_offload="sequential", vae_tiling=True,
+    )  # fmt: skip
+    yield change(
+        "weight_format=fp8", "8-bit weights, computed in 16 bit", 2, weight_format="fp8"
+    )  # fmt: skip
+    if workload.model.kind == "dit":
+        yield change("weight_format=nf4", "4-bit weights by bitsandbytes", 3, weight_format="nf4")
+
+
+def _text_options(workload: InferenceWorkload) -> Iterator[_Option]:
+    change = partial(_changed, workload)
     yield change("enforce_eager=true", "slower decoding: no CUDA graphs", 1, enforce_eager=True)
     yield change("kv_dtype=fp8", "8-bit keys and values", 1, kv_dtype="fp8")
     yield change(
@@ -165,12 +212,3 @@ def _serving_options(workload: InferenceWorkload) -> Iterator[_Option]:
             f"context_len={context // 2}", "half the context", 3,
             context_len=context // 2, prompt_len=None,
         )  # fmt: skip
-    batch = workload.batch or workload.concurrency or 1
-    if batch > 1:
-        yield change(
-            f"batch={batch // 2}",
-            "half the requests at a time",
-            2,
-            batch=batch // 2,
-            concurrency=None,
-        )

@@ -50,6 +50,7 @@ _REASONS = {
     "latents_cached": "the scripts encode the clips beforehand",
     "target_len": "a common target length",
     "beams": "default of the engine",
+    "max_prompt_len": "queries are commonly shorter than documents",
     "reference_model": "full training keeps a frozen copy; with adapters it is the base model",
 }
 _UNITS = {
@@ -58,6 +59,7 @@ _UNITS = {
     "prompt_len": "token",
     "completion_len": "token",
     "target_len": "token",
+    "max_prompt_len": "token",
     "image_px": "pixel",
 }
 

@@ -314,7 +314,7 @@ def _lengths(fill: _Filler) -> _Lengths:
     if objective == "grpo" and workload.completion_len:
         return _Lengths(tokens, sequences * workload.completion_len, seq_len, sequences)
     if objective == "contrastive":
-        query = workload.max_prompt_len or min(seq_len, 64)
+        query = fill.get("max_prompt_len", min(seq_len, 64))
         return _Lengths(batch * (seq_len + query), 0, seq_len, 2 * batch)
     if objective in ("rerank", "reward", "classify"):
         return _Lengths(tokens, 0, seq_len, sequences)
