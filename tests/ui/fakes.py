@@ -106,6 +106,8 @@ class FakeAdvisor:
     ) -> None:
         self.delay_s = delay_s
         self.asked: list[tuple[str, str | None]] = []
+        self.languages: list[str | None] = []
+        """Languages that were asked for, one a question."""
         self._turns: dict[str | None, list[str]] = {}
         self._lock = Lock()
         self._make = make or self._echo
@@ -122,7 +124,7 @@ class FakeAdvisor:
         self, question: str, *, thread: str | None = None, language: str | None = None
     ) -> Answer:
         """The answer alone."""
-        for event in self.stream(question, thread=thread):
+        for event in self.stream(question, thread=thread, language=language):
             if isinstance(event, Answered):
                 return event.answer
         raise AssertionError("no answer")
@@ -133,6 +135,7 @@ class FakeAdvisor:
         """Two steps, the text in pieces, the answer; words in the question choose a failure."""
         with self._lock:
             self.asked.append((question, thread))
+            self.languages.append(language)
             turns = self._turns.setdefault(thread, [])
             turns.append(question)
             turn = len(turns)

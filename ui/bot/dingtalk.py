@@ -1,7 +1,8 @@
 """DingTalk: messages to a robot, answered through the message's session webhook.
 
 DingTalk's signature covers time and secret, not the body, and it has no key that makes a send
-idempotent: an answer whose sending broke off is not sent again (at most once).
+idempotent: an answer whose sending broke off is not sent again (at most once). A button cannot
+call us: its `dtmd` link makes the client send a message in the name of whoever pressed it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import hmac
 import json
 import re
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import anyio.to_thread
 from fastapi import APIRouter, Request
@@ -21,10 +24,19 @@ from fastapi.responses import JSONResponse
 from ui.bot import reply_url
 from ui.bot.inbox import Inbox, NotDelivered, Note, Undeliverable
 from ui.bot.store import Taken
-from ui.bot.words import ask, headline, listed_table, need_line, parts_of, within_bytes
+from ui.bot.words import (
+    ask,
+    buttons,
+    headline,
+    listed_table,
+    need_line,
+    parts_of,
+    within_bytes,
+)  # fmt: skip
 from ui.config import ServiceSettings
 from ui.http.protection import error_body
 from ui.turn import Adviser
+from ui.wording import Language
 
 if TYPE_CHECKING:
     from agent import Answer
@@ -33,7 +45,12 @@ PLATFORM = "dingtalk"
 FRESH_MS = 3_600_000
 _STAMP = re.compile(r"[0-9]{1,15}")
 _TEXT_BYTES = 16_000
-"""Of Markdown; DingTalk takes messages of 20,000 bytes."""
+"""Of Markdown and buttons; DingTalk takes messages of 20,000 bytes."""
+_SEND = "dtmd://dingtalkclient/sendMessage?content="
+_LONGEST_REPEATED = 300
+"""Characters of a question that a link repeats."""
+_MARKS: dict[Language, str] = {"zh": "[中文] ", "en": "[English] "}
+"""Before a question: the language in which it is to be answered."""
 _BUSY = frozenset({-1, 130101, 660026, 410100})
 """Codes of `errcode` for too many messages or a busy system."""
 _BUSY_WAIT_S = 60.0
@@ -61,9 +78,12 @@ def question_of(message: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     text = str(content.get("content") or "").strip()
     if not text or not message.get("msgId") or not message.get("sessionWebhook"):
         return None
+    language = next((lang for lang, mark in _MARKS.items() if text.startswith(mark)), None)
+    text = text.removeprefix(_MARKS[language]).strip() if language else text
     who = message.get("senderStaffId") or message.get("senderId")
     return str(message["msgId"]), {
         "text": text,
+        "language": language,
         "thread": f"{message.get('conversationId')}:{who}",
         "reply_to": str(message["sessionWebhook"]),
         "until_ms": message.get("sessionWebhookExpiredTime"),
@@ -111,12 +131,10 @@ class DingTalkBot:
         self._origins = reply_origins
 
     def prepare(self, taken: Taken, note: Note) -> dict[str, Any]:
-        """The answer as Markdown."""
+        """The answer as a card with buttons; as Markdown where there is nothing to press."""
         asked = taken.payload
         answer = ask(self._advisor, asked, thread=f"dingtalk:{asked['thread']}")
-        title, text = ("Xuanka", answer) if isinstance(answer, str) else markdown_of(answer)
-        markdown = {"title": title, "text": within_bytes(text, _TEXT_BYTES)}
-        return {"msgtype": "markdown", "markdown": markdown}
+        return a_message(answer) if isinstance(answer, str) else message_of(asked["text"], answer)
 
     def deliver(self, taken: Taken, message: dict[str, Any]) -> None:
         """Sends it while the session lasts."""
@@ -131,6 +149,29 @@ class DingTalkBot:
             raise NotDelivered(f"errcode {code}", wait_s=_BUSY_WAIT_S)
         if code != 0:
             raise Undeliverable(f"errcode {code}")
+
+
+def a_message(
+    text: str, *, title: str = "Xuanka", links: Sequence[tuple[str, str]] = ()
+) -> dict[str, Any]:
+    """A message of Markdown; with links, (label, what pressing sends), a card with buttons."""
+    found = [{"title": label, "actionURL": _SEND + quote(sent, safe="")} for label, sent in links]
+    limit = _TEXT_BYTES - len(json.dumps(found, ensure_ascii=False).encode())
+    body = {"title": title, "text": within_bytes(text, limit)}
+    if not found:
+        return {"msgtype": "markdown", "markdown": body}
+    return {"msgtype": "actionCard", "actionCard": {**body, "btnOrientation": "1", "btns": found}}
+
+
+def message_of(question: str, answer: Answer) -> dict[str, Any]:
+    """The answer with what may be asked next; a question in the other language is marked so."""
+    title, text = markdown_of(answer)
+    links = [
+        (b.label, (_MARKS[b.language] if b.language != answer.language else "") + b.question)
+        for b in buttons(question, answer)
+        if len(b.question) <= _LONGEST_REPEATED
+    ]
+    return a_message(text, title=title, links=links)
 
 
 def markdown_of(answer: Answer) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Feishu: messages to the bot, answered as a card in reply to the message.
+"""Feishu: messages to the bot and pressed buttons, answered as a card in reply to the message.
 
 The send call carries the event's id as `uuid`: Feishu itself drops a second send of the same
 event within an hour, so a kill between sending and writing down does not answer twice. Requests
@@ -24,9 +24,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from ui.bot import reply_url
+from ui.bot.feishu_card import a_card, card_of, is_press, press_reply, pressed_question
 from ui.bot.inbox import Inbox, NotDelivered, Note, Undeliverable
 from ui.bot.store import Taken
-from ui.bot.words import ask, headline, need_line, within_bytes
+from ui.bot.words import ask
 from ui.config import ServiceSettings
 from ui.http.protection import error_body
 from ui.turn import Adviser
@@ -34,18 +35,13 @@ from ui.turn import Adviser
 if TYPE_CHECKING:
     import httpx
 
-    from agent import Answer
-
 log = logging.getLogger("xuanka.feishu")
 PLATFORM = "feishu"
 FRESH_S = 3600
 _FRESH_UNSIGNED_S = 8 * 3600
 """Without a signature only the event's own time is known, and Feishu repeats for six hours."""
-_CARD_BYTES = 24_000
-"""Of text; Feishu takes cards of 30 KB."""
 _AT = re.compile(r"@_user_\d+\s*")
 _STAMP = re.compile(r"[0-9]{1,17}")
-_COLOUR = {"fits": "green", "tight": "orange", "does_not_fit": "red"}
 _WAIT = frozenset({99991400, 230020, 11232})
 _BAD_TOKEN = frozenset({99991661, 99991663, 99991664, 99991665, 99991668})
 _FOR_GOOD = frozenset({230001, 230002, 230006, 230011, 230013, 230025, 230027, 230028, 230050,
@@ -205,13 +201,15 @@ def build_feishu(settings: ServiceSettings, advisor: Adviser, inbox: Inbox) -> A
             event = opened(await request.body(), request.headers, settings)
             if event.get("type") == "url_verification":
                 return JSONResponse({"challenge": str(event.get("challenge", ""))})
-            question = question_of(event)
+            question = pressed_question(event) if is_press(event) else question_of(event)
         except Refused as error:
             kind = "authentication_error" if error.status == 401 else "invalid_request_error"
             return JSONResponse(error_body(kind, f"Refused: {error}."), error.status)
         event_id = (event.get("header") or {}).get("event_id")
         if question is not None and isinstance(event_id, str) and event_id:
             await anyio.to_thread.run_sync(inbox.take, PLATFORM, event_id, question)
+        if is_press(event):
+            return JSONResponse(press_reply(is_taken=question is not None))
         return JSONResponse({"code": 0})
 
     return router
@@ -282,26 +280,8 @@ class FeishuBot:
         """The card that answers."""
         asked = taken.payload
         answer = ask(self._advisor, asked, thread=f"feishu:{asked['thread']}")
-        return a_card(answer) if isinstance(answer, str) else card_of(answer)
+        return a_card(answer) if isinstance(answer, str) else card_of(answer, asked)
 
     def deliver(self, taken: Taken, message: dict[str, Any]) -> None:
         """Sends the card; the uuid makes a repeated send harmless."""
         self._sender.reply(taken.payload["message_id"], message, uuid=taken.key.event_id)
-
-
-def a_card(text: str) -> dict[str, Any]:
-    """A card of Markdown; in cards of schema 2.0 it may hold tables."""
-    content = within_bytes(text, _CARD_BYTES)
-    return {"schema": "2.0", "config": {"update_multi": True},
-            "body": {"elements": [{"tag": "markdown", "content": content}]}}  # fmt: skip
-
-
-def card_of(answer: Answer) -> dict[str, Any]:
-    """The answer as an interactive card: the verdict as its heading in its colour."""
-    card = a_card(answer.text)
-    if headline(answer):
-        card["header"] = {"title": {"tag": "plain_text", "content": headline(answer)},
-                          "template": _COLOUR.get(answer.verdict, "blue")}  # fmt: skip
-        if need_line(answer):
-            card["header"]["subtitle"] = {"tag": "plain_text", "content": need_line(answer)}
-    return card

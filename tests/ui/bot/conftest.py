@@ -21,6 +21,7 @@ def platforms() -> Iterator[Platforms]:
     served = Platforms()
     yield served
     served.close()
+    assert served.complaints == []
 
 
 @pytest.fixture

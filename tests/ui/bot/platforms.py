@@ -14,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+from tests.ui.bot.card_rules import ding_faults, feishu_faults, slack_faults
+
 SECRET, TOKEN = "s" * 32, "xoxb-fake-token-1"
 KEY, VERIFICATION = "feishu-encrypt-key", "feishu-verification"
 APP_ID, APP_SECRET, TENANT = "cli_1", "feishu-app-secret", "t-tenant-1"
@@ -140,7 +142,10 @@ class Platforms:
         if path.startswith("/feishu/"):
             return self._feishu(path.removeprefix("/feishu/"), headers, body)
         self.messages.append(body)
-        return 200, {"ok": True} if path == "/response" else {"errcode": 0, "errmsg": "ok"}
+        if path == "/response":
+            return 200, {"ok": True}
+        self.complaints += ding_faults(body)
+        return 200, {"errcode": 0, "errmsg": "ok"}
 
     def _slack(self, method: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if method == "chat.postMessage":
@@ -194,26 +199,11 @@ class Platforms:
             return 400, {"code": 99991663}
         if len(json.dumps(body, ensure_ascii=False).encode()) > 30_000 or len(body["uuid"]) > 50:
             return 400, {"code": 230025}
+        self.complaints += feishu_faults(json.loads(body["content"]))
         if body["uuid"] not in self._uuids:
             self._uuids[body["uuid"]] = path
             self.messages.append({**body, "path": path})
         return 200, {"code": 0, "data": {}}
-
-
-def slack_faults(body: dict[str, Any]) -> list[str]:
-    """What Slack would refuse about a message."""
-    wrong = [] if body.get("text") else ["no text"]
-    blocks = body.get("blocks", [])
-    wrong += ["too many blocks"] if len(blocks) > 50 else []
-    limits = {"section": 3000, "header": 150}
-    for block in blocks:
-        kind = block["type"]
-        if kind in limits and not 1 <= len(block["text"]["text"]) <= limits[kind]:
-            wrong.append(f"{kind} of {len(block['text']['text'])}")
-        for element in block.get("elements", []) if kind == "actions" else []:
-            if len(element["value"]) > 2000 or len(element["text"]["text"]) > 75:
-                wrong.append("button too long")
-    return wrong
 
 
 # ---- requests as the platforms make them
@@ -286,6 +276,18 @@ def feishu_event(event_id: str = "fe1", **changes: Any) -> dict[str, Any]:
     message = {"message_id": "om_1", "chat_id": "oc_1", "chat_type": "p2p",
                "message_type": "text", "content": '{"text": "A10 够吗"}'} | changes  # fmt: skip
     return {"schema": "2.0", "header": header, "event": {"sender": sender, "message": message}}
+
+
+def feishu_press(value: object, event_id: str = "press1", **changes: Any) -> dict[str, Any]:
+    """A pressed button as Feishu reports it; changes go to `context` but for token."""
+    header = {"event_id": event_id, "event_type": "card.action.trigger",
+              "token": changes.pop("token", VERIFICATION), "tenant_key": "k", "app_id": APP_ID,
+              "create_time": str(int(time.time() * 1e6))}  # fmt: skip
+    context = {"open_message_id": "om_card", "open_chat_id": "oc_1"} | changes
+    return {"schema": "2.0", "header": header, "event": {
+        "operator": {"tenant_key": "k", "open_id": "ou_1"}, "token": "c-update-token",
+        "action": {"value": value, "tag": "button"}, "host": "im_message", "context": context,
+    }}  # fmt: skip
 
 
 def feishu_post(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from tests.ui.bot.card_rules import ding_faults, ding_sent
 from tests.ui.bot.platforms import (
     DING_SECRET,
     Fault,
@@ -18,7 +19,7 @@ from tests.ui.bot.platforms import (
     until,
 )
 from tests.ui.fakes import FakeAdvisor, an_answer
-from ui.bot.dingtalk import markdown_of, signature
+from ui.bot.dingtalk import a_message, markdown_of, message_of, signature
 
 pytestmark = pytest.mark.sockets
 Send = Callable[[Post], Any]
@@ -40,8 +41,8 @@ def test_message_is_answered_once_at_its_webhook(
         assert post(ding_post(ding_message(platforms.url))).status_code == 200
     until(lambda: is_settled(client))
     (message,) = platforms.messages
-    assert message["msgtype"] == "markdown"
-    assert "T4 能用 bf16 吗" in message["markdown"]["text"]
+    assert message["msgtype"] == "actionCard"
+    assert "T4 能用 bf16 吗" in message["actionCard"]["text"]
     assert advisor.asked == [("T4 能用 bf16 吗", "dingtalk:c:s")]
 
 
@@ -96,3 +97,47 @@ def test_settings_absent_means_no_route(service: Callable[..., TestClient]) -> N
 def test_message_of_the_past_hour_is_still_taken(post: Send, platforms: Platforms) -> None:
     body = ding_message(platforms.url)
     assert post(ding_post(body, at_ms=(time.time() - 3000) * 1000)).status_code == 200
+
+
+# ---- buttons
+
+
+def test_button_sends_its_question_as_whoever_presses(
+    post: Send, client: TestClient, platforms: Platforms, advisor: FakeAdvisor
+) -> None:
+    post(ding_post(ding_message(platforms.url)))
+    until(lambda: len(platforms.messages) == 1)
+    sent = ding_sent(platforms.messages[0], "更便宜的")
+    assert sent == "租哪个实例最便宜?"
+    post(ding_post(ding_message(platforms.url, msgId="m2", text={"content": sent})))
+    until(lambda: is_settled(client))
+    assert [asked for asked, _ in advisor.asked] == ["T4 能用 bf16 吗", sent]
+    assert advisor.languages[-1] is None
+
+
+def test_language_button_repeats_the_question_in_the_other_language(
+    post: Send, client: TestClient, platforms: Platforms, advisor: FakeAdvisor
+) -> None:
+    post(ding_post(ding_message(platforms.url)))
+    until(lambda: len(platforms.messages) == 1)
+    sent = ding_sent(platforms.messages[0], "English")
+    assert sent == "[English] T4 能用 bf16 吗"
+    post(ding_post(ding_message(platforms.url, msgId="m2", text={"content": sent})))
+    until(lambda: is_settled(client))
+    assert advisor.asked[-1][0] == "T4 能用 bf16 吗"
+    assert advisor.languages[-1] == "en"
+
+
+@pytest.mark.parametrize("question", ["&content=x#y 50%", "长" * 300, "长" * 1500, "😀" * 300])
+def test_message_with_buttons_is_below_twenty_kilobytes(question: str) -> None:
+    message = message_of(question, an_answer(text="显存不够。\n" * 5000))
+    assert ding_faults(message) == []
+    labels = [button["title"] for button in message["actionCard"]["btns"]]
+    assert ("中文" in labels) is (len(question) <= 300)
+    if "中文" in labels:
+        assert ding_sent(message, "中文") == f"[中文] {question}"
+
+
+def test_without_buttons_it_is_plain_markdown() -> None:
+    assert a_message("text") == {
+        "msgtype": "markdown", "markdown": {"title": "Xuanka", "text": "text"}}  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from tests.ui.bot.card_rules import slack_faults
 from tests.ui.bot.platforms import (
     SECRET,
     TOKEN,
@@ -16,7 +17,6 @@ from tests.ui.bot.platforms import (
     Post,
     slack_command,
     slack_event,
-    slack_faults,
     slack_post,
     slack_press,
     until,
