@@ -36,14 +36,13 @@ _MODULES: dict[Intent, str] = {
 _CAPABILITIES = (
     "environment", "engine_start", "flash_error", "eval_oom", "container_oom", "prefill_oom",
     "kv_cache",
-    "remaining", "sums", "items", "busbw", "hybrid",
+    "remaining", "budget_hours", "sums", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
     "spot_notice",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""
 _LEFT_ALONE = ("out_of_scope", "invalid_input")
-_ON_CPU_ONLY = ("scikit-learn", "sklearn")
 _SPEED = re.compile(
     r"tok(?:en)?s?\s?(?:/|per|a)\s?s|t/s|每秒(?:多少|几|大概|能)?.{0,6}(?:token|字)|decode speed"
     r"|how fast|(?:token|字)/秒|推理速度|生成速度|解码速度",
@@ -83,7 +82,7 @@ def compose(request: Request, context: Context) -> Plan:
     name = _MODULES[request.intent]
     if name == "fit" and request.slots.task == "infer" and asks_speed(request):
         name = "plans"
-    if (request.slots.model or "").casefold() in _ON_CPU_ONLY:
+    if _module("tables").is_for_host(request, name):
         name = "cpu_or_gpu"
     if name == "fit" and request.slots.task != "train" and (request.slots.tp or 1) > 1:
         name = "plans"

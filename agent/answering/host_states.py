@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from agent.answer import Verdict
+from agent.answer import MemoryRange, Verdict
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.found import Found
 from agent.toolbox.memory import MemoryReport
@@ -18,6 +18,8 @@ _HOST = re.compile(
 )
 LOW, HIGH = 0.95, 1.4
 """Around the computed states: buffers, pinned copies, loading and the system."""
+_A_LITTLE = 0.5
+"""Bytes a parameter below which host memory is no matter: states of adapters alone."""
 _USABLE = 0.9
 """Share of host memory that a job can use."""
 
@@ -29,6 +31,8 @@ def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
     slots = draft.request.slots
     low, high = int(report.host_ram_bytes * LOW), int(report.host_ram_bytes * HIGH)
     per_param = report.host_ram_bytes / report.params
+    if per_param < _A_LITTLE:
+        return found
     for name, size in (("host_need", report.host_ram_bytes), ("host_low", low),
                        ("host_high", high)):  # fmt: skip
         draft.figure(name, size, "B", formula="offloaded states and buffers")
@@ -52,7 +56,10 @@ def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
     draft.say(f"host_states.{outcome}", ram=f"{ram:g}", usable=_gb(usable), importance=HEAD)
     if outcome != "enough" and found.verdict in ("fits", "tight"):
         draft.lead(f"host_states.lead_{outcome}", need=_gb(report.host_ram_bytes), ram=f"{ram:g}")
-    return replace(found, verdict=_joined(found.verdict, outcome))
+    memory = found.memory
+    if outcome != "enough" or "host_ram_gb" not in draft.request.inherited:
+        memory = MemoryRange(scope="host_ram", low_bytes=low, high_bytes=high, usable_bytes=usable)
+    return replace(found, verdict=_joined(found.verdict, outcome), memory=memory)
 
 
 def host_outcome(low: int, high: int, *, usable: int, total: int) -> str:

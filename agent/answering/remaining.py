@@ -38,8 +38,9 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 def applies(request: Request, context: Context) -> bool:
     """True for a run whose pace and steps are known, and for items that are due by a time."""
     slots = request.slots
-    if slots.steps_done is not None and slots.steps is not None and _pace(request) is not None:
-        return slots.steps_done < slots.steps
+    if slots.steps is not None and _pace(request) is not None:
+        is_whole = slots.steps_done is None and slots.step_s is None
+        return is_whole or (slots.steps_done is not None and slots.steps_done < slots.steps)
     return _is_due(request)
 
 
@@ -66,7 +67,7 @@ def _is_due(request: Request) -> bool:
 def compose(request: Request, context: Context) -> Plan:
     """Steps left times the pace; or items over time, and the cards for it."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
-    if request.slots.steps_done is not None and _pace(request) is not None:
+    if request.slots.steps is not None and _pace(request) is not None:
         return _left(draft)
         yield  # one shape for every composer
     return (yield from _due(draft))
@@ -77,22 +78,28 @@ def _left(draft: Draft) -> Answer:
     pace = _pace(draft.request)
     assert pace is not None
     assert slots.steps is not None
-    assert slots.steps_done is not None
-    left = slots.steps - slots.steps_done
-    hours, spent, whole = (n * pace / 3600 for n in (left, slots.steps_done, slots.steps))
-    share = slots.steps_done / slots.steps
+    done = slots.steps_done or 0
+    left = slots.steps - done
+    hours, spent, whole = (n * pace / 3600 for n in (left, done, slots.steps))
+    share = done / slots.steps
     draft.figure("steps", slots.steps, "1", sources=("user:steps",))
-    draft.figure("steps_done", slots.steps_done, "1", sources=("user:steps_done",))
+    draft.figure("steps_done", done, "1", sources=("user:steps_done",))
     draft.figure("steps_left", left, "1", formula="steps - steps_done")
     draft.figure("step", round(pace, 6), "s", sources=("user:step_s",))
     draft.figure("share_done", round(share, 4), "1", formula="steps_done / steps")
     for name, value in (("hours_left", hours), ("hours_spent", spent), ("hours_in_all", whole)):
         draft.figure(name, round(value, 4), "h", formula="steps * step / 3600")
-    draft.say("remaining.head", left=_exact(hours, draft), steps=f"{left:,}",
-              total=f"{slots.steps:,}", done=f"{slots.steps_done:,}", share=f"{share * 100:.0f}%",
-              step=f"{pace:.3g}", importance=HEAD)  # fmt: skip
-    draft.say("remaining.spent", spent=duration(spent, draft.language),
-              whole=_exact(whole, draft))  # fmt: skip
+    if done:
+        draft.say("remaining.head", left=_exact(hours, draft), steps=f"{left:,}",
+                  total=f"{slots.steps:,}", done=f"{done:,}", share=f"{share * 100:.0f}%",
+                  step=f"{pace:.3g}", importance=HEAD)  # fmt: skip
+        draft.say("remaining.spent", spent=duration(spent, draft.language),
+                  whole=_exact(whole, draft))  # fmt: skip
+    else:
+        draft.figure("seconds_in_all", round(whole * 3600), "s", formula="steps * step")
+        draft.say("remaining.whole", whole=_exact(whole, draft), steps=f"{slots.steps:,}",
+                  step=f"{pace:.3g}", seconds=f"{whole * 3600:,.0f}",
+                  importance=HEAD)  # fmt: skip
     price = slots.price[0] if isinstance(slots.price, tuple) and slots.price else slots.price
     if price and not isinstance(price, tuple) and price.per == "hour":
         currency = price.currency or ("CNY" if draft.language == "zh" else "USD")
