@@ -9,7 +9,7 @@ from agent.answering.host import compose_host, is_host_question
 from agent.answering.largest import asks_largest, compose_largest
 from agent.answering.plan import Context, Plan
 from agent.answering.serving import serving
-from agent.answering.symptoms import record_symptom_figures, symptoms_of
+from agent.answering.symptoms import pasted, record_symptom_figures, symptoms_of
 from agent.answering.training import training
 from agent.answering.unsaid import no_model
 from agent.request import Request
@@ -23,6 +23,10 @@ def compose(request: Request, context: Context) -> Plan:
         if slots.need_gb is not None and (slots.gpus or slots.gpu):
             return (yield from compare.compose(request, context))
         return (yield from no_model(draft))
+    if pasted(request, "host_kill") is not None and slots.host_ram_gb is not None:
+        from agent.answering import oom
+
+        return (yield from oom.compose(request, context))
     if is_host_question(request):
         return (yield from compose_host(draft))
     if slots.task != "train" and asks_largest(request):

@@ -29,6 +29,7 @@ _MAC_MOST = 0.92
 _SYSTEM_MEMORY = re.compile(
     r"system memory|system ram|(?<![a-z])ram(?![a-z])|主机内存|系统内存|CPU ?内存", re.IGNORECASE
 )
+_ABOUT_MEMORY = ("fit_check", "probe_local")
 _SERVER_BANDWIDTH_GBS = 100.0
 """Memory bandwidth assumed for a server socket, GB/s."""
 
@@ -43,6 +44,9 @@ def is_host_question(request: Request) -> bool:
         return True
     if slots.gpu_mem_gb is not None and slots.host_ram_gb is not None:
         return False
+    is_bare = not gpu and slots.gpu_mem_gb is None and slots.instance is None
+    if is_bare and slots.host_ram_gb is not None and request.intent in _ABOUT_MEMORY:
+        return True
     runs_on_cpu = slots.framework in ("ollama", "llama.cpp") or slots.host_ram_gb is not None
     return not gpu and runs_on_cpu and _SYSTEM_MEMORY.search(request.search_query) is not None
 

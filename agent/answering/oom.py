@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
+from dataclasses import replace
 
 from agent.answer import Answer, MemoryRange, Verdict
 from agent.answering.assumed import say_assumptions
@@ -46,7 +48,7 @@ def compose(request: Request, context: Context) -> Plan:
     log = pasted(request, "cuda_oom")
     if has_model and log is None and free_bytes(request) is not None:
         return (yield from occupied(draft))
-    if pasted(request, "host_kill") is not None and log is None:
+    if _was_killed(request) and log is None:
         _say_killed(draft)
         draft.request = _with_host_memory(request)
     if log is not None:
@@ -59,8 +61,21 @@ def compose(request: Request, context: Context) -> Plan:
     is_blocked = log is not None and say_cuda_error(draft, log, found.report)
     is_told = found.report is not None and bool(found.report.changes)
     say_checks(draft, importance=BODY, told=("serving",) if is_told else ())
+    if _was_killed(request) and log is None:
+        found = _loaded(draft, found)
+        return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
     verdict = _verdict(request, found, is_blocked=is_blocked)
     return draft.finish(verdict, memory=found.memory, slots=settled(found))
+
+
+def _was_killed(request: Request) -> bool:
+    """Whether the system killed the process: by what was pasted, or said beside the RAM."""
+    is_said = _KILLED.search(request.search_query) is not None
+    is_host = is_said and request.slots.host_ram_gb is not None
+    return is_host or pasted(request, "host_kill") is not None
+
+
+_KILLED = re.compile(r"(?<![a-z])(?:sig)?kill(?:ed|s)?(?![a-z])|被(?:系统|内核)?杀", re.IGNORECASE)
 
 
 def _say_killed(draft: Draft) -> None:
@@ -69,6 +84,25 @@ def _say_killed(draft: Draft) -> None:
     fact = next((f for f in said if "OOM killer" in f), draft.phrase("symptoms.killed_fact"))
     draft.say("symptoms.killed", fact=fact, importance=HEAD)
     draft.say("symptoms.killed_checks", importance=HEAD)
+
+
+def _loaded(draft: Draft, found: Found) -> Found:
+    """What reading the weights takes of the host: 16 bits a parameter, twice that in fp32."""
+    report, ram = found.report, draft.request.slots.host_ram_gb
+    if report is None or ram is None or report.task == "train":
+        return replace(found, verdict=_verdict(draft.request, found, is_blocked=False))
+    low, high = round(report.params * 2), round(report.params * 4)
+    usable = bytes_from_gb(ram * _HOST_SHARE)
+    draft.figure("bytes_of_a_parameter", 2, "B", formula="16 bit")
+    draft.figure("load_16_bit", low, "B", formula="params * 2")
+    draft.figure("load_fp32", high, "B", formula="params * 4")
+    draft.figure("host_ram_given", ram, "GB", sources=("user:host_ram_gb",))
+    key = "load_short" if low > usable else "load_tight" if high > usable else "load_enough"
+    draft.say(f"symptoms.{key}", low=f"{low / 1e9:,.0f} GB", high=f"{high / 1e9:,.0f} GB",
+              ram=f"{ram:g}", params=f"{report.params / 1e9:.3g}B", importance=HEAD)  # fmt: skip
+    memory = MemoryRange(scope="host_ram", low_bytes=low, high_bytes=high, usable_bytes=usable)
+    verdict: Verdict = "does_not_fit" if low > usable else "depends"
+    return Found(verdict, memory, report)
 
 
 def _with_host_memory(request: Request) -> Request:
