@@ -21,7 +21,8 @@ OK, BAD_USAGE, FAILED = 0, 2, 3
 def main(argv: Sequence[str] | None = None) -> int:
     """Answers and gives the exit status: 0 answered, 2 bad usage, 3 nothing could be answered."""
     parser = _parser()
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_intermixed_args(argv)
+    question = _question(arguments.words)
     try:
         settings = Settings(own_machine=True)
     except ValidationError as error:
@@ -42,14 +43,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.out is None:
             parser.error("--batch needs --out OUT.jsonl")
         return _batch(settings, arguments.batch, arguments.out)
-    if arguments.question is None:
-        parser.error("a question is needed")
-    return _one(settings, arguments)
+    if not question:
+        parser.error('a question is needed: python -m agent "Does a 7B LoRA fit on an A10?"')
+    return _one(settings, question, arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m agent", description=__doc__)
-    parser.add_argument("question", nargs="?", help="the question, in Chinese or English")
+    parser.add_argument(
+        "words", nargs="*", metavar="QUESTION",
+        help='the question, in Chinese or English; the word "ask" before it may be written',
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
     parser.add_argument("--lang", choices=["zh", "en"], help="language of the answer")
     parser.add_argument("--thread", metavar="ID", help="conversation to continue or to start")
@@ -64,13 +68,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _one(settings: Settings, arguments: argparse.Namespace) -> int:
+def _question(words: Sequence[str]) -> str:
+    """The question in the words of a command line, without the verb that some write first.
+
+    >>> _question(["ask", "A10 够吗"]), _question(["Does", "7B", "fit?"]), _question(["ask"])
+    ('A10 够吗', 'Does 7B fit?', '')
+    """
+    first = 1 if words and words[0] == "ask" else 0
+    return " ".join(words[first:])
+
+
+def _one(settings: Settings, question: str, arguments: argparse.Namespace) -> int:
     from agent.advisor import Advisor
 
     try:
-        answer = Advisor(settings).ask(
-            arguments.question, thread=arguments.thread, language=arguments.lang
-        )
+        answer = Advisor(settings).ask(question, thread=arguments.thread, language=arguments.lang)
     except AdvisorError as error:
         print(error, file=sys.stderr)
         return FAILED

@@ -2,7 +2,7 @@
 BROWSER := build/browser
 WORKERS ?= 2
 ANSWERS ?= 0
-.PHONY: test-browser load fuzz-http accuracy-page
+.PHONY: test-browser page-speed load fuzz-http accuracy-page
 
 $(BROWSER)/.ready: $(VENV)/.dev
 	@mkdir -p $(BROWSER)
@@ -13,6 +13,9 @@ $(BROWSER)/.ready: $(VENV)/.dev
 
 test-browser: setup-dev $(BROWSER)/.ready  ## the page in chromium: zh and en, light and dark, wide and phone; screenshots in build/screenshots
 	@$(BIN)/python -m pytest -m browser tests/ui
+
+page-speed: setup-dev $(BROWSER)/.ready  ## how long a reader waits: first answer after Enter, calculator after a drag; prints the medians
+	@$(BIN)/python -m pytest -m browser -s tests/ui/browser -k "first_answer or redraws" | grep -E " ms: |passed|failed"
 
 fuzz-http: setup-dev  ## 100,000 almost right bodies over all POST routes, and schemathesis over the OpenAPI: no 5xx (about 10 minutes; BODIES=100000)
 	@nice $(BIN)/python -m tests.ui.fuzz --bodies $(or $(BODIES),100000)

@@ -22,7 +22,7 @@ SHOTS = ROOT / "build" / "screenshots"
 class Server:
     """The service in a thread; it can be stopped and started again on its port."""
 
-    def __init__(self, advisor: FakeAdvisor, port: int | None = None) -> None:
+    def __init__(self, advisor: Any, port: int | None = None) -> None:
         self.advisor = advisor
         with socket.socket() as found:
             found.bind(("127.0.0.1", port or 0))
