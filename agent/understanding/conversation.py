@@ -10,6 +10,7 @@ from typing import Any
 from agent.answer import Intent
 from agent.request import Request
 from agent.understanding.data import load
+from agent.understanding.numerals import DIGITS, parse_number
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
@@ -74,6 +75,8 @@ def leans_on(
     leaning = intent in load("conversation")["leaning_intents"] and len(text) <= _SHORT
     if has_subject and not marked:
         return last if _runs_on_it(text, out, last) else None
+    if explains and _asks_saving(text, out, last):
+        return _base(out, history)
     wants_job = bool(out.values) and table("conversation", "same_job").has(text)
     pointing = wants_job or _points_back(text, out, intent)
     if not marked and not leaning and not pointing and (explains or not _is_bare(text, out, last)):
@@ -81,6 +84,15 @@ def leans_on(
     if has_subject and out.get("gpu") and out.get("method") and len(text) > _SHORT:
         return None
     return _base(out, history, wants_job=wants_job)
+
+
+def _asks_saving(text: str, out: Resolution, last: Request) -> bool:
+    """Whether a few words ask what another setting saves of the job before ("int4能省到多少")."""
+    job = last.slots.model is not None or last.slots.params_b is not None
+    setting = any(out.get(slot) is not None for slot in ("quantization", "method", "precision"))
+    own = any(out.get(slot) is not None for slot in (*_SUBJECT, "gpu", "gpus"))
+    reasons = table("cues", "why").has(text)
+    return job and setting and not own and not reasons and len(text) <= _SHORT // 2
 
 
 def _runs_on_it(text: str, out: Resolution, last: Request) -> bool:
@@ -213,6 +225,7 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
         carried.inherited.add(slot)
         if slot in base.inferred:
             out.inferred.add(slot)
+    _again_a_day(out, said, old)
     _rejoin(board, out, said, rules)
     if "task" in said:
         assume_method(out)
@@ -223,6 +236,10 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
     return carried
 
 
+_PER_SECOND = re.compile(
+    rf"(?:每秒|一秒)(?:要是|如果|是|能|跑|有|到)*\s?(?P<n>{DIGITS})\s?个?"
+    rf"|(?<![a-z0-9.])(?P<m>{DIGITS})\s?(?:a|per|every)\s?sec"
+)
 _LONGEST_PROMPT = 262_144
 _AMOUNT = ("samples", "tokens_per_sample", "epochs", "steps", "tokens")
 
@@ -236,6 +253,11 @@ def _read_lengths(document: Document, board: Board, out: Resolution, base: Reque
         counts_data = any(getattr(base.slots, slot) is not None for slot in _AMOUNT)
         if not counts_data and all(out.get(slot) is None for slot in _AMOUNT[:-1]):
             out.put("seq_len", out.values.pop("tokens"), out.readings.pop("tokens", None))
+    rate = _PER_SECOND.search(document.text)
+    if rate is not None and base.slots.steps_per_s is not None and not out.values:
+        value = parse_number(rate["n"] or rate["m"])
+        if value:
+            out.put("steps_per_s", value)
     number = bare_number(document.text.strip(), board)
     if number is None:
         return
@@ -266,6 +288,22 @@ def _read_again(document: Document, board: Board, out: Resolution, base: Request
             out.spec = sibling.spec
             out.put("model", sibling.spec.name, out.readings.get("params_b"))
             out.values["params_b"] = round(sibling.spec.params_total / 1e9, 4)
+
+
+_HOURS_OF_A_DAY = 24
+
+
+def _again_a_day(out: Resolution, said: set[str], old: dict[str, Any]) -> None:
+    """Hours a day times days, where a turn changes only one of them."""
+    each, days, hours = old.get("hours_per_day"), old.get("days"), out.get("hours")
+    if not each or not days or "hours" not in said or "hours_per_day" in said:
+        return
+    if hours <= _HOURS_OF_A_DAY:
+        out.values["hours_per_day"] = hours
+        out.values["hours"] = hours * days
+    elif hours % _HOURS_OF_A_DAY == 0:  # "and 25 days?"
+        out.values["days"] = hours / _HOURS_OF_A_DAY
+        out.values["hours"] = each * out.values["days"]
 
 
 def _follows(said: set[str]) -> set[str]:

@@ -280,8 +280,12 @@ def _without_settings(document: Document, board: Board) -> str:
 
 def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[Request]) -> Intent:
     """Its own where a follow-up asks something itself, else that of the turn before."""
-    if own == "concept" and turn.asked <= {"define"} and _changes_job(turn, base):
+    if own == "concept" and turn.asked <= {"define", "term"} and _changes_job(turn, base):
         return base.intent  # "换qlora省多少": the job before with another setting
+    if base.intent in _SUMS and is_only_settings(turn.document.text.strip(), turn.board):
+        return base.intent  # "and at 10 hours?": the same sum with another number
+    if base.intent == "concept" and not turn.asked and _brings_job(turn):
+        return "fit_check"
     if turn.asked or has_frame(turn.prose):
         return own
     if base.intent in ("out_of_scope", "invalid_input"):
@@ -289,6 +293,17 @@ def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[R
     if base.intent == "multi_gpu_plan" and any(r.intent == "fit_check" for r in history):
         return "fit_check"  # the question about links was an aside
     return "fit_check" if base.intent == "oom_diagnosis" else base.intent
+
+
+_SUMS: tuple[Intent, ...] = ("cost_estimate", "time_estimate", "spot_checkpoint", "io_bottleneck")
+"""Kinds of questions whose answer is one sum of the numbers said."""
+
+
+def _brings_job(turn: _Turn) -> bool:
+    """Whether a turn names a size and a card of its own."""
+    get = turn.out.get
+    sized = get("model") is not None or get("params_b") is not None
+    return sized and (get("gpu") is not None or get("gpu_mem_gb") is not None)
 
 
 _SETTINGS = ("method", "quantization", "precision", "batch", "seq_len", "gpu", "gpu_count")

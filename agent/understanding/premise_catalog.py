@@ -7,12 +7,18 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.understanding.data import load
+from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.premise_scene import Fields, Scene, short_name
 
 if TYPE_CHECKING:
     from tools.catalog import Family, InstanceLookup, InstanceMention
 
 _NEAREST = 3
+
+
+def scene_table(name: str) -> PhraseTable:
+    """A word group of data/premise_words.yaml."""
+    return table("premise_words", name)
 
 
 def cpu_family(scene: Scene) -> list[Fields]:
@@ -191,12 +197,15 @@ def instance_card(scene: Scene) -> list[Fields]:
             continue
         claimed = [card for card in scene.cards if card.start > mention.start - 40]
         wrong = [card for card in claimed if not _is_one_of(card.name, labels)]
+        sizes = {offer.gpu_memory_gb for offer in lookup.offers if offer.gpu_memory_gb}
+        wrong += [card for card in claimed if card.memory_gb and sizes and _is_larger(card, sizes)]
         counts = {offer.gpu_count for offer in lookup.offers if offer.gpu_count}
         miscounted: list[Any] = [c for c in claimed if c.count and counts and c.count not in counts]
         loose = scene.board.value("loose_count")
         if not claimed and loose and counts and loose not in counts:
             miscounted = [_Loose(f"{loose} GPU")]
         is_claim = not (scene.out.get("params_b") or scene.out.get("method"))
+        is_claim = is_claim or any(_is_said_of(scene, mention, card) for card in claimed)
         if (
             not is_claim
             or not (wrong or miscounted)
@@ -207,6 +216,21 @@ def instance_card(scene: Scene) -> list[Fields]:
             continue
         found.append(_card_fields(mention, (wrong or miscounted)[0], labels, counts))
     return found
+
+
+def _is_larger(card: Any, sizes: set[float]) -> bool:
+    """Whether the memory written beside a card is none that the type has."""
+    return all(abs(card.memory_gb - size) > 0.15 * size for size in sizes)
+
+
+def _is_said_of(scene: Scene, mention: InstanceMention, card: Any) -> bool:
+    """Whether a card is what the type is said to come with, a job beside it or not."""
+    between = scene.text[mention.end : card.start]
+    return len(between) <= _CLAIM_REACH and scene_table("comes_with").has(between)
+
+
+_CLAIM_REACH = 30
+"""Characters between a type and the card that it is said to carry."""
 
 
 class _Loose(NamedTuple):

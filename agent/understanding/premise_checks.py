@@ -37,6 +37,54 @@ def active_params(scene: Scene) -> list[Fields]:
     return [{"model": name, "total": f"{total:.4g}", "active": f"{active:.3g}", "source": source}]
 
 
+def adapter_share(scene: Scene) -> list[Fields]:
+    """Memory reckoned from the share of weights that an adapter trains."""
+    out = scene.out
+    params, method = out.get("params_b"), str(out.get("method") or "")
+    if not params or not method.endswith("lora") or method.endswith("qlora"):
+        return []
+    if not (scene.says("trains_little") and scene.says("so_it_fits")):
+        return []
+    width = _BYTES_PER_PARAM.get(str(out.get("quantization") or out.get("precision")), 2.0)
+    source = out.spec.source.id if out.spec is not None else "rule:weights"
+    return [
+        {
+            "params": f"{params:.4g}", "width": f"{width:g}", "weights": f"{params * width:.0f}",
+            "four": f"{params * 0.5:.0f}", "source": source,
+        }
+    ]  # fmt: skip
+
+
+def slower_decode(scene: Scene) -> list[Fields]:
+    """A card with the greater bandwidth taken for the slower one at generating."""
+    if len(scene.cards) != 2 or not (scene.says("decode_words") and scene.says("slower_there")):
+        return []
+    first, second = scene.cards
+    between = scene.text[first.end : second.start]
+    behind = scene.text[second.end : second.end + _NEAR_CLAIM]
+    own, theirs = first.spec.mem_bandwidth_gbs, second.spec.mem_bandwidth_gbs
+    is_claim = re.search(r"比|不如|than|slower", between + behind) is not None
+    if not own or not theirs or own < 1.1 * theirs or not is_claim:
+        return []
+    if not re.search(r"慢|不如|弱|差|slower|weaker|worse", between + behind):
+        return []
+    name, other = short_name(first.name), short_name(second.name)
+    tflops = [card.spec.bf16_dense for card in (first, second)]
+    if None in tflops:
+        return []
+    return [
+        {
+            "card": name, "other": other, "own": f"{own:.0f}", "theirs": f"{theirs:.0f}",
+            "own_tf": f"{tflops[0]:g}", "other_tf": f"{tflops[1]:g}",
+            "source": f"data:gpus.csv#{first.name}",
+        }
+    ]  # fmt: skip
+
+
+_NEAR_CLAIM = 12
+"""Characters behind the second card in which the comparison ends."""
+
+
 def spot_fixed(scene: Scene) -> list[Fields]:
     """A fixed or usual price of a tenth for spot."""
     from tools.catalog import observed_spot_shares, spot_policies
@@ -212,8 +260,8 @@ CONDITIONS: dict[str, Callable[[Scene], Fields | None]] = {
 
 def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
     own = (
-        active_params, spot_fixed, too_little_claimed, kv_heads, four_copies, other_process,
-        host_ram, full_on_quantized, mb_for_gb,
+        active_params, adapter_share, slower_decode, spot_fixed, too_little_claimed,
+        kv_heads, four_copies, other_process, host_ram, full_on_quantized, mb_for_gb,
     )  # fmt: skip
     checks = {check.__name__: check for check in own}
     return checks | premise_cards.CHECKS | premise_catalog.CHECKS | premise_software.CHECKS

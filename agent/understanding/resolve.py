@@ -10,7 +10,12 @@ from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve_cards import settle_cards
-from agent.understanding.resolve_job import settle_engine, settle_job, settle_quantization
+from agent.understanding.resolve_job import (
+    settle_engine,
+    settle_job,
+    settle_layers,
+    settle_quantization,
+)
 from agent.understanding.text import Document
 
 _DIRECT = (
@@ -23,11 +28,13 @@ _DIRECT = (
     "num_workers", "vcpu", "nodes", "epochs",
     "steps", "steps_done", "runs", "copies", "samples", "tokens_per_sample", "tokens", "rows",
     "columns", "instance_count",
-    "hours", "ckpt_minutes", "ckpt_interval_minutes", "mtbf_hours", "step_s", "steps_per_s",
+    "hours", "hours_per_day", "days", "ckpt_minutes", "ckpt_interval_minutes", "mtbf_hours",
+    "step_s", "steps_per_s",
     "latency_s",
     "bandwidth_gbps", "throughput_mb_s", "img_kb", "gpu_img_s", "gpu_util_pct", "discount",
     "budget", "host_ram_gb", "total_mem_gb", "need_gb", "model_size_mb", "gpu_mem_used_mib",
-    "gpu_mem_total_mib", "probe", "dataset", "beams", "clip_s", "pipeline_offload", "vae_slicing",
+    "gpu_mem_total_mib", "probe", "dataset", "beams", "clip_s", "pipeline_offload",
+    "vae_slicing",
     "vae_tiling",
 )  # fmt: skip
 """Slots whose best reading is the slot."""
@@ -68,6 +75,7 @@ def resolve(document: Document, board: Board) -> Resolution:
     _prices(document, board, out)
     settle_job(document, board, out)
     settle_quantization(document, board, out)
+    settle_layers(board, out)
     settle_engine(out)
     if out.get("framework") == "vllm" and "Ascend" in str(out.get("gpu")):
         out.put("framework", "vllm-ascend", out.readings["framework"])

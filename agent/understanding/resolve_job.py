@@ -153,6 +153,14 @@ _NO_TENSOR_CORES = 7.0
 """Below this compute capability vLLM and the like do not run; llama.cpp does."""
 
 
+def settle_layers(board: Board, out: Resolution) -> None:
+    """Layers spread over the cards (device_map=auto): each holds its share of them."""
+    count = out.get("gpu_count") or 1
+    is_split = board.has("layers_split") and out.get("task") == "infer"
+    if is_split and count > 1 and out.get("tp") is None and out.get("pp") is None:
+        out.put("pp", count, board.best("layers_split"))
+
+
 def settle_engine(out: Resolution) -> None:
     """The engine that is left for quantised weights on an old card."""
     cards = [card.spec.compute_capability for card in out.cards]

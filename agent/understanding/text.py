@@ -24,6 +24,7 @@ _TAIL = 8_000
 _WINDOW = 700
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 """Halves of characters: no text that can be written anywhere."""
+_NOT_BREAK = re.compile(r"[^\n]")
 _PLAIN = re.compile(r"[\x20-\x7e\n\u3400-\u9fff]*\Z")
 
 
@@ -150,10 +151,16 @@ class Document:
 
     def rest(self) -> str:
         """The text with blanks in place of what was taken; same length."""
-        return "".join(
-            " " if taken and char != "\n" else char
-            for char, taken in zip(self.text, self.taken, strict=True)
-        )
+        pieces: list[str] = []
+        place = 0
+        while (start := self.taken.find(1, place)) >= 0:
+            end = self.taken.find(0, start)
+            end = len(self.text) if end < 0 else end
+            gone = self.text[start:end]
+            blank = " " * len(gone) if "\n" not in gone else _NOT_BREAK.sub(" ", gone)
+            pieces += [self.text[place:start], blank]
+            place = end
+        return "".join([*pieces, self.text[place:]])
 
     def span(self, start: int, end: int) -> Span:
         """The reader's own words for a folded range."""

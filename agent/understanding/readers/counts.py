@@ -49,7 +49,7 @@ _NO_CARDS = re.compile(
 
 
 _OWNS_NONE = re.compile(
-    r"(?:我|我们|手里|手头|手上|家里|机器|电脑|服务器|现有|这里|这边|上面?)[^\d,。;\n]{0,4}(?:有|是|装了?|插了?)?\s?\Z"
+    r"(?:我|我们|手里|手头|手上|家里|机器|电脑|服务器|现有|这里|这边|上面?)[^\d,。;\n]{0,4}(?:有|是|装了?|插了?)?\s?\Z|有\s?\Z"
     r"|(?<![a-z])(?:have|has|got|with|own|owning|having|there are|exactly)\s(?:exactly\s)?\Z"
 )
 

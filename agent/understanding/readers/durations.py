@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from agent.understanding.numerals import HAN, english_words, parse_number
+from agent.understanding.numerals import (
+    DIGITS,
+    HAN,
+    english_words,
+    number_pattern,
+    parse_number,
+)
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
@@ -98,12 +104,25 @@ _LOADING = re.compile(
 )
 
 
+_FED = re.compile(
+    rf"每秒钟?(?:要求|需要|大概|大约|要|得|能|只能)*\s?(?:喂|读|吃|处理|消耗|加载)?(?:进|满|到)?\s?(?P<n>{number_pattern()})\s?(?:张|幅)"
+    rf"|(?P<m>{DIGITS}k?)\s?(?:images?|imgs?|pictures|jpegs?)\s?(?:/|per|a|each|every)\s?s(?:ec(?:ond)?)?(?![a-z])"
+)
+"""Images a second that a job is fed with."""
+
+
 def read_rates(document: Document, board: Board) -> None:
-    """Note requests a second, said a second or a minute."""
+    """Note requests a second, said a second or a minute, and images that a job reads."""
+    is_loading = _LOADING.search(document.text) is not None
+    for found in islice(_FED.finditer(document.rest()), _MOST) if is_loading else ():
+        value = parse_number(found["n"] or found["m"])
+        if value:
+            board.add("gpu_img_s", value, found.start(), found.end(), weight=3.0)
+            document.take(*found.span("n" if found["n"] else "m"))
     for divisor, pattern in _RATES:
         for found in islice(pattern.finditer(document.rest()), _MOST):
             value = _value(found["n"])
-            if _IMAGES.search(found[0]) and _LOADING.search(document.text):
+            if _IMAGES.search(found[0]) and is_loading:
                 continue  # what a training job reads, not what a service answers
             if value:
                 board.add("request_rate_per_s", round(value / divisor, 6), found.start(),
@@ -122,8 +141,13 @@ _STEP_RATES = (
 )  # fmt: skip
 
 
+_STEP_RATE_WORDS = re.compile(r"秒|分钟|sec|min|/s")
+
+
 def read_step_rates(document: Document, board: Board) -> None:
     """Note steps a second, said a second or a minute."""
+    if not _STEP_RATE_WORDS.search(document.text):
+        return
     for divisor, pattern in _STEP_RATES:
         for found in islice(pattern.finditer(document.rest()), _MOST):
             value = _value(found["n"])
@@ -169,6 +193,8 @@ def _read_days(document: Document, board: Board) -> None:
             count = _WORKDAYS_OF_A_MONTH
         if each and each <= 24 and count:
             board.add("hours", each * count, daily.start(), daily.end(), weight=4.0)
+            board.add("hours_per_day", each, daily.start(), daily.end())
+            board.add("days", count, daily.start(), daily.end())
             document.take(daily.start(), daily.end())
             if days is not None:
                 document.take(days.start(), days.end())

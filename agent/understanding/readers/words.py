@@ -50,24 +50,7 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
     """
     whole = blanked(document.text, names)
     text = blanked(whole, [(reading.start, reading.end) for reading in board.of("quiet")])
-    for slot in _PLAIN:
-        for hit in words(slot).find(text):
-            value = _OFF_VALUE.get(slot, hit.value) if _is_off(text, hit) else hit.value
-            if value is not None:
-                board.add(slot, value, hit.start, hit.end)
-    modes = {hit.value: hit for hit in words("precision_mode").find(text)}
-    if len(modes) == 1:
-        mode, hit = next(iter(modes.items()))
-        board.add("precision_mode", mode, hit.start, hit.end)
-    for hit in words("zero_stage").find(text):
-        board.add("zero_stage", int(hit.value), hit.start, hit.end)
-    for hit in words("offload").find(text):
-        if not _is_off(text, hit):
-            board.add("offload", True, hit.start, hit.end)
-    for hit in words("one_at_a_time").find(text):
-        board.add("concurrency", 1, hit.start, hit.end)
-    for hit in words("no_gpu").find(text):
-        board.add("gpu_none", True, hit.start, hit.end)
+    _read_plain(document, board, text)
     _read_methods(whole, board)
     _read_quantization(text, board)
     for slot in ("library", "apple"):
@@ -75,6 +58,35 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
             board.add(slot, hit.value, hit.start, hit.end)
     _read_providers(text, board)
     _read_precision(text, board)
+
+
+def _read_plain(document: Document, board: Board, text: str) -> None:
+    """Settings whose words are the value, and switches."""
+    for slot in _PLAIN:
+        for hit in words(slot).find(text):
+            value = _OFF_VALUE.get(slot, hit.value) if _is_off(text, hit) else hit.value
+            if value is not None:
+                board.add(slot, value, hit.start, hit.end)
+    _read_mode(text, board)
+    for hit in words("zero_stage").find(text):
+        board.add("zero_stage", int(hit.value), hit.start, hit.end)
+    for hit in words("offload").find(text):
+        if not _is_off(text, hit):
+            board.add("offload", True, hit.start, hit.end)
+    for hit in words("layers_split").find(document.text):
+        board.add("layers_split", True, hit.start, hit.end)
+    for hit in words("one_at_a_time").find(text):
+        board.add("concurrency", 1, hit.start, hit.end)
+    for hit in words("no_gpu").find(text):
+        board.add("gpu_none", True, hit.start, hit.end)
+
+
+def _read_mode(text: str, board: Board) -> None:
+    """Pure or mixed precision; where both are set against each other, neither."""
+    modes = {hit.value: hit for hit in words("precision_mode").find(text)}
+    if len(modes) == 1:
+        mode, hit = next(iter(modes.items()))
+        board.add("precision_mode", mode, hit.start, hit.end)
 
 
 _OFF_VALUE: dict[str, str | None] = {
