@@ -43,8 +43,10 @@ setup-torch: setup-dev  ## adds the pinned torch of the `simulate` extra (TORCH_
 run: setup  ## the chat page on http://127.0.0.1:7860
 	@$(BIN)/python -m ui serve
 
+# The question reaches the program through the environment: neither make nor the shell reads it.
+ask: export XUANKA_QUESTION := $(value q)
 ask: setup  ## make ask q="7B 微调能在 A10 上跑吗?"
-	@$(BIN)/python -m agent "$(subst ",\",$(q))"
+	@$(BIN)/python -m agent -- "$$XUANKA_QUESTION"
 
 index: $(VENV)/.index
 
