@@ -13,7 +13,8 @@ from tools.units import format_significant
 
 _ASKS_HOURS = re.compile(
     r"how (?:many|much) (?:gpu[- ]?|card[- ]?|compute )?(?:hours?|hrs?|days?|time|training)"
-    r"|how long|last(?:s)?(?![a-z])|(?:多少|几)个?(?:小时|钟头|天|机时|卡时)|多久|多长时间|撑(?:几|多)",
+    r"|how long|last(?:s)?(?![a-z])|(?:多少|几)个?(?:小时|钟头|天|机时|卡时)"
+    r"|多久|多长时间|撑(?:几|多)",
     re.IGNORECASE,
 )
 _INTENTS = ("cost_estimate", "time_estimate", "recommend_instance")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from agent.answer import Correction
+from agent.answering import premise_claims
 from agent.answering.phrases import phrase, tidy
 from agent.request import Request
 from tools.units import format_significant
@@ -165,8 +166,7 @@ def _real_card(request: Request) -> tuple[str, float, str, float, str] | None:
 
 def _on_real_card(request: Request) -> Request:
     """The request computed for the card that the type carries, not for the one it was said to."""
-    found = _real_card(request)
-    if found is None:
+    if _real_card(request) is None and premise_claims.real_card_of_type(request) is None:
         return request
     settled = {"gpu": None, "gpu_mem_gb": None}
     return request.model_copy(update={"slots": request.slots.model_copy(update=settled)})
@@ -200,4 +200,5 @@ def _bandwidth(request: Request) -> Iterator[Correction]:
 
 _CHECKS: tuple[Callable[[Request], Iterator[Correction]], ...] = (
     _frozen_base, _states, _segments, _type_memory, _bandwidth,
+    premise_claims.spot_never_ends, premise_claims.newer_is_faster, premise_claims.card_of_type,
 )  # fmt: skip
