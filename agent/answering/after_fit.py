@@ -30,8 +30,8 @@ def _say_one_is_enough(
     asks = _NECESSARY.search(draft.request.search_query) is not None
     if not asks or report.gpu_count < 2 or verdict not in ("fits", "tight", "depends"):
         return
-    alone: dict[str, Any] = {"gpu_count": 1, "nodes": None, "tp": None, "pp": None, "zero_stage": None,
-             "strategy": None}  # fmt: skip
+    shared = ("nodes", "tp", "pp", "zero_stage", "strategy")
+    alone: dict[str, Any] = {"gpu_count": 1} | dict.fromkeys(shared)
     method = report.method if report.task == "train" else None
     results = yield (
         Call("estimate_memory", memory_arguments(
