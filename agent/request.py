@@ -64,6 +64,8 @@ class Slots(_Record):
     img_size: int | None = None
     clip_s: float | None = None
     """Seconds of audio in one sample."""
+    frames: int | None = None
+    """Frames of a video that is made."""
     beams: int | None = None
     """Hypotheses that an encoder-decoder keeps while it decodes."""
     pipeline_offload: Literal["model", "sequential"] | None = None

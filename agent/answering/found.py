@@ -65,6 +65,8 @@ def quoted_hint(draft: Draft, result: ToolResult) -> str:
     if kind.startswith(("Unknown", "Ambiguous")) and candidates:
         key = "fit.unknown_name" if kind.startswith("Unknown") else "fit.ambiguous_name"
         return draft.phrase(key, name=quoted(str(fields.get("given"))), candidates=candidates)
+    if kind.startswith("Unknown"):
+        return draft.phrase("fit.unlisted_name", name=quoted(str(fields.get("given"))))
     if kind == "BadQuantityError":
         given = quoted(str(fields.get("given")))
         return draft.phrase(

@@ -59,7 +59,8 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
             else:
                 _say_largest(draft, report, held, per)
     elif report.method in ("lora", "qlora"):
-        draft.say(f"memory.why_{report.method}", weights=gib(report.part("weights")))
+        bits = 32 if report.part("weights") * report.gpu_count > 3 * report.params else 16
+        draft.say(f"memory.why_{report.method}", weights=gib(report.part("weights")), bits=bits)
     if report.params_active is not None:
         draft.figure("params", report.params, "param", formula="model registry")
         draft.figure("params_active", report.params_active, "param", formula="model registry")

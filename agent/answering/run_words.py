@@ -18,7 +18,7 @@ _SLOTS = (
     "optimizer",
     "lora_rank", "lora_targets", "batch", "grad_accum", "gradient_checkpointing", "attention",
     "seq_len", "output_len", "concurrency", "gpu_memory_utilization", "gpu_layers", "img_size",
-    "clip_s", "beams", "pipeline_offload", "vae_slicing", "vae_tiling",
+    "clip_s", "frames", "beams", "pipeline_offload", "vae_slicing", "vae_tiling",
     "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage",
     "strategy", "offload",
 )  # fmt: skip

@@ -122,7 +122,15 @@ def _worth_telling(chosen: MemoryReport, others: list[MemoryReport]) -> list[Mem
     """Formats that are another size; none between 16 bit and weights published in 4 bit."""
     apart = [o for o in others if abs(o.weights_bytes / max(chosen.weights_bytes, 1) - 1) > _SAME]
     is_narrow = chosen.weight_format in _PUBLISHED_IN_FOUR
+    if chosen.kind in _NOT_IN_FOUR:
+        apart = [o for o in apart if o.weight_format != "int4"]
     return [o for o in apart if not is_narrow or o.weight_format == "bf16"]
+
+
+_NOT_IN_FOUR = (
+    "cnn", "vit", "detector", "segmentation", "encoder", "embedding", "reranker", "diffusion-unet",
+)
+"""Kinds that are not served in 4 bit: their published builds are of 16 and 8 bit."""
 
 
 _SAME = 0.1

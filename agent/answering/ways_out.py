@@ -23,6 +23,8 @@ from tools.units import bytes_from_gb
 _HOST_LIMIT_BYTES = bytes_from_gb(2000)
 """Host memory beyond which offloading is no way out: no common machine has it."""
 _MORE_CARDS = (2, 4, 8)
+_LESS = 0.95
+"""Share of the need from which a way out is none."""
 _LIGHTER = {"full": ("lora", "qlora"), "lora": ("qlora",)}
 _Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], MemoryReport | None]
 
@@ -115,4 +117,4 @@ def _tried(draft: Draft, report: MemoryReport, **changes: Any) -> _Steps:
     other = results[0].report
     if not isinstance(other, MemoryReport) or other.verdict not in ("fits", "tight"):
         return None
-    return other
+    return other if other.process_bytes < _LESS * report.process_bytes else None

@@ -52,6 +52,7 @@ class MemoryArguments(Arguments):
     )
     img_size: int | None = Field(None, ge=1, description="Pixels per side of an image")
     clip_s: float | None = Field(None, gt=0, description="Seconds of audio a sample / 每条音频秒数")
+    frames: int | None = Field(None, ge=1, description="Frames of a video / 视频帧数")
     beams: int | None = Field(None, ge=1, description="Hypotheses of an encoder-decoder / 束宽")
     pipeline_offload: Literal["model", "sequential"] | None = Field(
         None, description="Diffusion: one model, or one layer, on the card at a time"

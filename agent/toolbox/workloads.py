@@ -50,6 +50,7 @@ def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: Resolved
         "framework": arguments.framework,
         "attention": arguments.attention,
         "image_px": arguments.img_size,
+        "frames": arguments.frames,
         "audio_samples": round(arguments.clip_s * _SAMPLE_RATE) if arguments.clip_s else None,
         "images": arguments.images,
     }

@@ -33,9 +33,8 @@ _DIRECT = (
     "latency_s",
     "bandwidth_gbps", "throughput_mb_s", "img_kb", "gpu_img_s", "gpu_util_pct", "discount",
     "budget", "host_ram_gb", "total_mem_gb", "need_gb", "model_size_mb", "gpu_mem_used_mib",
-    "gpu_mem_total_mib", "probe", "dataset", "beams", "clip_s", "pipeline_offload",
-    "vae_slicing",
-    "vae_tiling",
+    "gpu_mem_total_mib", "probe", "dataset", "beams", "clip_s", "frames", "pipeline_offload",
+    "vae_slicing", "vae_tiling",
 )  # fmt: skip
 """Slots whose best reading is the slot."""
 

@@ -120,7 +120,8 @@ def _training_options(workload: TrainingWorkload, need: MemoryEstimate) -> Itera
             "optimizer=paged-adamw-8bit", "states page to the host", 2, optimizer="paged-adamw-8bit"
         )
         yield change("optimizer=adafactor", "another optimizer", 2, optimizer="adafactor")
-        yield change("precision=pure-bf16", "no fp32 master weights", 2, precision="pure-bf16")
+        if workload.gpu is None or workload.gpu.bf16_supported is not False:
+            yield change("precision=pure-bf16", "no fp32 master weights", 2, precision="pure-bf16")
         yield change(
             "optimizer_in_backward=true", "no gradient accumulation or clipping", 2,
             optimizer_in_backward=True, gradient_accumulation=None,

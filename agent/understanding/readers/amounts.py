@@ -118,11 +118,16 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
         return _either_memory(text, amount, board)
     if _PLACE.search(before) and amount.gb <= _LARGEST_CARD_GB:
         return "gpu_mem_gb"
-    if _table("need").has(before[-9:]) or _table("need_behind").has(behind[:8]):
+    is_asked = _ASKED_BEHIND.match(behind) is not None
+    if _table("need").has(before[-9:]) or (_table("need_behind").has(behind[:8]) and not is_asked):
         return "need_gb"
     return None
 
 
+_ASKED_BEHIND = re.compile(
+    r"\s?(?:显存|内存)?(?:上|下)?(?:的话)?能(?:不能)?(?:训|跑)[^,。;!\n]{0,4}(?:吗|么|不|[?])"
+)
+"""Behind a size: whether something runs is asked, so the size is what there is ("8G 能跑吗")."""
 _PLACE = re.compile(
     r"(?<![a-z])(?:on|into|onto|fit in|fits in|within)\s(?:an?\s|just\s|only\s|my\s)?\Z"
 )
