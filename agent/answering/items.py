@@ -8,7 +8,7 @@ from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer, AssumptionOut
-from agent.answering import times
+from agent.answering import item_work, times
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import Found
 from agent.answering.numbers import count, duration, gib, whole
@@ -39,6 +39,8 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 def applies(request: Request, context: Context) -> bool:
     """True for a model that is timed in items, on a card that was named."""
+    is_daily, is_set = item_work.is_daily(request), item_work.is_time_of_set(request)
+    request = item_work.completed(request)
     slots = request.slots
     if slots.model is None or slots.gpu in (None, "none") or slots.step_s is not None:
         return False
@@ -47,7 +49,9 @@ def applies(request: Request, context: Context) -> bool:
         return False
     if is_live(request):
         return True
-    if request.intent not in _INTENTS or (request.intent == "cost_estimate" and not _work(request)):
+    is_asked = request.intent in _INTENTS or (is_set and request.intent == "fit_check")
+    is_asked = is_asked or (is_daily and request.intent == "multi_gpu_plan")
+    if not is_asked or (request.intent == "cost_estimate" and not _work(request)):
         return False
     kind = kind_of(slots.model)
     if kind == "text":
@@ -72,7 +76,9 @@ def _work(request: Request) -> float | None:
 
 def compose(request: Request, context: Context) -> Plan:
     """The rate, then the time of the work, the cards for a rate, or the streams that keep up."""
+    asked, request = request, item_work.completed(request)
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
+    _record_work(draft, asked)
     if is_live(request):
         return (yield from _live(draft))
     slots = request.slots
@@ -92,9 +98,27 @@ def compose(request: Request, context: Context) -> Plan:
         yield from times.say_cost(draft, _timed(draft, hours), results[1])
     if report.kind == "image":
         draft.say("items.fed", importance=DETAIL)
+    elif report.kind == "text":
+        draft.say("items.texts_mind", importance=DETAIL)
     draft.assume(report.assumptions)
     return draft.finish(held.verdict, memory=held.memory,
                         intent="time_estimate" if hours else None)  # fmt: skip
+
+
+def _record_work(draft: Draft, asked: Request) -> None:
+    """The images of a data set that was named, or what makes a daily count a rate."""
+    known = item_work.data_set_of(asked)
+    if known is not None:
+        draft.figure("images_of_the_set", known.samples, "1", sources=(known.source,))
+        why = "training images of the data set, by its publisher"
+        draft.assume([AssumptionOut(name="samples", value=known.samples, unit="1", why=why)])
+    elif item_work.is_daily(asked) and asked.slots.samples is not None:
+        draft.figure("requests_a_day", asked.slots.samples, "1", sources=("user:samples",))
+        draft.figure("seconds_of_a_day", 86_400, "s", formula="24 * 3600")
+        rate = draft.request.slots.request_rate_per_s or 0
+        draft.figure("mean_rate", rate, "1/s", formula="requests_a_day / seconds_of_a_day")
+        draft.say("items.daily", amount=count(asked.slots.samples, draft.language),
+                  rate=format_significant(rate, 3), importance=HEAD)  # fmt: skip
 
 
 def _say_memory(
