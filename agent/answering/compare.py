@@ -10,12 +10,12 @@ from agent.answering import concept
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.machines import short_line
 from agent.answering.numbers import gib
-from agent.answering.passages import say_passages
+from agent.answering.passages import on_the_point, say_passages
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.race import race_calls, say_race
 from agent.answering.renting import default_region
 from agent.answering.run_words import card_name, joined, memory_arguments, outcome, run_text
-from agent.answering.sources import guidance_call, passages_in
+from agent.answering.sources import guidance_call, own_passages_in, passages_in
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
@@ -66,7 +66,8 @@ def compose(request: Request, context: Context) -> Plan:
     if unknown:
         draft.say("compare.unknown", names=joined(draft, unknown))
     if not is_told:
-        say_passages(draft, passages_in(results), most=1)
+        own = on_the_point(own_passages_in(results), request.search_query)
+        say_passages(draft, passages_in(results), own=own, most=1)
     if request.corrections and slots.need_gb is None and not has_model:
         verdict = "not_applicable"
     return draft.finish(verdict)

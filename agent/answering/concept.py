@@ -14,7 +14,7 @@ from agent.answering.parts import say_methods
 from agent.answering.passages import on_the_point, say_passages
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined, report_method, short_model
-from agent.answering.sources import guidance_call, passages_in
+from agent.answering.sources import guidance_call, own_passages_in, passages_in
 from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
@@ -70,8 +70,9 @@ def compose(request: Request, context: Context) -> Plan:
     if len(reports) > 1:
         _say_difference(draft, reports)
     passages = on_the_point(passages_in(results), request.search_query)
-    say_passages(draft, passages)
-    if not passages and not cards and not request.corrections:
+    own = on_the_point(own_passages_in(results), request.search_query)
+    say_passages(draft, passages, own=own)
+    if not passages and not own and not cards and not request.corrections:
         draft.say("concept.nothing", importance=HEAD)
     return draft.finish("not_applicable")
 

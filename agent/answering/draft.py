@@ -87,6 +87,11 @@ class Draft:
         lines = ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
         self.add("\n".join(lines), importance=importance)
 
+    @property
+    def has_text(self) -> bool:
+        """Whether anything is said or put right so far."""
+        return bool(self._paragraphs or self._corrections)
+
     # ---- what the text rests on
 
     def use(self, *results: ToolResult) -> None:

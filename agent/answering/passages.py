@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from agent.answering.draft import BODY, Draft
 from agent.answering.sources import say_cited, say_errata
@@ -11,6 +12,8 @@ from agent.toolbox.guidance import PassageOut
 _LONGEST = {"zh": 420, "en": 800}
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9.+]*(?:-?\d+(?:\.\d+)?)?")
 _HAN = re.compile(r"[\u4e00-\u9fff]+")
+_BREAKS = re.compile(r"[\s*`_<>\[\]]+")
+"""What would end the line that a name stands in, or dress it up."""
 _TERM = re.compile(r"[A-Z].*[A-Z]|\d")
 """A name rather than a word of English: GQA, NVLink, NF4."""
 _COMMON = frozenset(
@@ -89,12 +92,33 @@ def _units(text: str) -> set[str]:
     return words | pairs
 
 
-def say_passages(draft: Draft, passages: list[PassageOut], *, most: int = 2) -> None:
-    """The passages, what published advice on them gets wrong, and where they come from."""
+def say_passages(
+    draft: Draft, passages: list[PassageOut], *, own: Sequence[PassageOut] = (), most: int = 2
+) -> None:
+    """The passages, what published advice on them gets wrong, and where they come from.
+
+    Args:
+        draft: The answer.
+        passages: Checked guidance, told as the answer's own words.
+        own: Passages of the reader's documents; quoted after the guidance, under their name.
+        most: Passages told at most (count).
+    """
     for passage in passages[:most]:
         draft.add(shortened(passage.text, _LONGEST[draft.language]), importance=BODY)
     say_errata(draft, passages[:most])
-    say_cited(draft, passages[:most])
+    has_own_words = draft.has_text
+    for passage in own[:1]:
+        _quote(draft, passage, has_own_words=has_own_words)
+    say_cited(draft, [*passages[:most], *own[:1]])
+
+
+def _quote(draft: Draft, passage: PassageOut, *, has_own_words: bool) -> None:
+    """What a document of the reader's says: its name, that nobody checked it, and its words."""
+    name = _BREAKS.sub(" ", passage.title.partition(" · ")[0])
+    intro = draft.phrase("sources.own_beside" if has_own_words else "sources.own", name=name)
+    text = shortened(passage.text, _LONGEST[draft.language])
+    quoted = "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+    draft.add(f"{intro}\n\n{quoted}", importance=BODY)
 
 
 def shortened(text: str, limit: int) -> str:

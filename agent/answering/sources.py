@@ -31,13 +31,19 @@ def guidance_call(request: Request, *, k: int = 3, topic: str | None = None) -> 
 
 
 def passages_in(results: Iterable[ToolResult]) -> list[PassageOut]:
-    """Passages of all searches, best first."""
-    return [
-        passage
-        for result in results
-        if isinstance(result.report, GuidanceReport)
-        for passage in result.report.passages
-    ]
+    """Passages of the checked guidance that the searches found, best first."""
+    return [p for p in _found(results) if p.trust == "checked"]
+
+
+def own_passages_in(results: Iterable[ToolResult]) -> list[PassageOut]:
+    """Passages of the reader's own documents, best first: to be quoted as theirs, or left out."""
+    return [p for p in _found(results) if p.trust != "checked"]
+
+
+def _found(results: Iterable[ToolResult]) -> Iterable[PassageOut]:
+    for result in results:
+        if isinstance(result.report, GuidanceReport):
+            yield from result.report.passages
 
 
 def say_guidance(draft: Draft, results: Sequence[ToolResult]) -> None:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from agent.answering.passages import on_the_point, shortened
+from pathlib import Path
+
+import pytest
+
+from agent.advisor import Advisor
+from agent.answering.draft import Draft
+from agent.answering.passages import on_the_point, say_passages, shortened
+from agent.grounding import ungrounded
+from agent.request import Request, Slots
 from agent.toolbox.guidance import PassageOut
+from knowledge import KnowledgeSettings, Library
 
 
 def passage(title: str, text: str, *, note: str = "vram") -> PassageOut:
@@ -42,3 +51,44 @@ def test_a_second_passage_is_of_the_same_note_and_answers_as_well() -> None:
 
 def test_whole_sentences_are_kept() -> None:
     assert shortened("One sentence. Another one. A third.", 28) == "One sentence. Another one."
+
+
+def test_a_document_of_the_reader_s_is_quoted_under_its_name_after_the_guidance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XUANKA_STATE_DIR", str(tmp_path / "state"))
+    told = {
+        "en": ("A10 supports NVLink at 900 GB/s according to ACME.", "Does A10 support NVLink?"),
+        "zh": ("据 ACME 说,A10 支持 NVLink,带宽 900 GB/s。", "A10 支持 NVLink 吗?"),
+    }
+    named = {"en": "Your document “acme-en.txt” says", "zh": "您的文档《acme-zh.txt》里写着"}
+    fact = {"en": "no NVLink", "zh": "没有 NVLink"}
+    library = Library(KnowledgeSettings.from_env())
+    for language, (text, question) in told.items():
+        path = tmp_path / f"acme-{language}.txt"
+        path.write_text(text, encoding="utf-8")
+        library.ingest([path])
+        answer = Advisor().ask(question)
+        library.remove([path])
+        said = answer.text
+        assert fact[language] in said.split("\n\n")[0]
+        lines = said.splitlines()
+        assert [line for line in lines if "ACME" in line and not line.startswith("> ")] == []
+        quote = next(n for n, line in enumerate(lines) if "ACME" in line)
+        assert lines[quote - 2].startswith(named[language])
+        assert "guide:interconnect#a10-nvlink" in said
+        assert ungrounded(answer, question=question) == ()
+
+
+def test_a_document_alone_answers_as_a_quotation() -> None:
+    request = Request(language="en", intent="concept", slots=Slots())
+    draft = Draft(request)
+    own = passage("x", "Ask Ms Okafor.\nOne day ahead.").model_copy(
+        update={"trust": "user", "title": "rules\n# **all**.md · Booking"}
+    )
+    say_passages(draft, [], own=[own])
+    first = draft.finish("not_applicable").text.split("\n\nSources")[0]
+    assert first == (
+        "Your document “rules # all .md” says (quoted, not checked):\n\n"
+        "> Ask Ms Okafor.\n> One day ahead."
+    )
