@@ -15,7 +15,8 @@ test-browser: setup-dev $(BROWSER)/.ready  ## the page in chromium: zh and en, l
 	@$(BIN)/python -m pytest -m browser tests/ui
 
 page-speed: setup-dev $(BROWSER)/.ready  ## how long a reader waits: first answer after Enter, calculator after a drag; prints the medians
-	@$(BIN)/python -m pytest -m browser -s tests/ui/browser -k "first_answer or redraws" | grep -E " ms: |passed|failed"
+	@$(BIN)/python -m pytest -m browser -s tests/ui/browser -k "first_answer or redraws" >build/page-speed.txt 2>&1; \
+	status=$$?; grep -E " ms: |passed|failed" build/page-speed.txt; exit $$status
 
 fuzz-http: setup-dev  ## 100,000 almost right bodies over all POST routes, and schemathesis over the OpenAPI: no 5xx (about 10 minutes; BODIES=100000)
 	@nice $(BIN)/python -m tests.ui.fuzz --bodies $(or $(BODIES),100000)
