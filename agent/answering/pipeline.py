@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.answer import Verdict
-from agent.answering.draft import HEAD, Draft
+from agent.answering.draft import Draft
 from agent.answering.numbers import gib
 from agent.toolbox.memory import ChangeOut, MemoryReport
 
@@ -26,7 +26,7 @@ def judged_pipeline(draft: Draft, report: MemoryReport, verdict: Verdict) -> Ver
     way = _mildest(report)
     if way is None:
         return verdict
-    draft.say("pipeline.depends", need=gib(way.after_bytes), importance=HEAD)
+    draft.lead("pipeline.depends", need=gib(way.after_bytes))
     return "depends"
 
 

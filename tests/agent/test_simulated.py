@@ -15,6 +15,7 @@ from agent import Advisor
 from agent.answer import Answer
 from agent.answering import compose
 from agent.answering.plan import Context, advance
+from agent.answering.simulated import asks_exact
 from agent.settings import Settings
 from agent.toolbox import ToolResult, build_toolbox
 from agent.toolbox.memory import MemoryArguments, PartOut, estimate_memory
@@ -97,6 +98,14 @@ def test_the_verdict_and_the_figures_are_those_of_the_step(size_gib: float, verd
 )
 def test_an_exact_figure_is_simulated(question: str) -> None:
     assert len(_simulated(_answered(question, _peak(10 * GIB))[1])) == 1
+
+
+@pytest.mark.parametrize("turn", ["精确一点,模拟一下", "simulate it", "exact figure please"])
+def test_the_run_of_the_turn_before_is_simulated(turn: str) -> None:
+    before = parse("bge-large 微调 batch 32 长度 512 在 24G 上够吗")
+    after = parse(turn, [before])
+    assert (after.intent, after.slots.batch) == ("fit_check", 32)
+    assert asks_exact(after)
 
 
 @pytest.mark.parametrize(
