@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agent.advisor import Advisor
+    from agent.advisor import MAX_QUESTION_BYTES, Advisor
     from agent.answer import Answer
     from agent.events import Answered, Event, TextDelta, ToolFinished, ToolStarted, Withdrawn
     from agent.grounding import ungrounded
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from agent.toolbox import Tool, ToolResult, build_toolbox
 
 _HOMES = {
+    "MAX_QUESTION_BYTES": "agent.advisor",
     "Advisor": "agent.advisor",
     "Answer": "agent.answer",
     "Answered": "agent.events",
@@ -33,6 +34,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "MAX_QUESTION_BYTES",
     "Advisor",
     "Answer",
     "Answered",

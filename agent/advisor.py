@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langgraph.graph.state import CompiledStateGraph
 
-MAX_QUESTION_CHARACTERS = 100_000
+MAX_QUESTION_BYTES = 100_000
 _STEPS_LIMIT = 60
 _PIECE_CHARACTERS = 48
 _SUMMARY_CHARACTERS = 200
@@ -320,8 +320,8 @@ def _unreadable(question: str, language: Language | None) -> Answer | None:
 
     if not question.strip():
         return empty_question(language)
-    if len(question) > MAX_QUESTION_CHARACTERS or len(question.encode()) > MAX_QUESTION_CHARACTERS:
-        return oversized_question(question, language, limit=MAX_QUESTION_CHARACTERS)
+    if len(question.encode()) > MAX_QUESTION_BYTES:
+        return oversized_question(question, language, limit=MAX_QUESTION_BYTES)
     return None
 
 

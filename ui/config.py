@@ -34,6 +34,10 @@ class ServiceSettings(BaseSettings):
     """Host headers that are served; * serves any (behind a proxy that checks)."""
     allowed_origins: Words = ()
     """Web origins that may call the API from a browser; none by default."""
+    page: bool = True
+    """Whether the page is served; it asks for no token."""
+    page_questions_per_minute: int | None = Field(default=None, ge=1)
+    """Questions a minute from one address over the page, in one process; None: any number."""
     max_body_bytes: int = Field(default=512 * 1024, ge=1024)
     body_timeout_s: float = Field(default=10.0, gt=0)
     """Longest time for a request's body to arrive."""

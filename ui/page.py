@@ -7,23 +7,24 @@ from typing import Any
 
 import gradio as gr
 
+from agent import MAX_QUESTION_BYTES
 from ui.blocks import both, html_block, i18n, theme
 from ui.markup import tag, text
 from ui.tabs import accuracy_tab, calculator_tab, catalog_tab, machine_tab
-from ui.turn import Adviser, draw_turn
+from ui.visitors import Visitors
 from ui.wording import examples, language_of, say
 
 SIMULTANEOUS_CHATS = 64
 
 
-def build_page(advisor: Adviser) -> gr.Blocks:
+def build_page(visitors: Visitors) -> gr.Blocks:
     """All tabs on one page."""
     page: gr.Blocks
     with gr.Blocks(title=say("app_name", "en"), analytics_enabled=False, fill_width=True) as page:
         html_block(_top(), elem_id="xk-top")
         with gr.Tabs(elem_id="xk-tabs"):
             with gr.Tab(i18n()("tab_chat"), id="chat"):
-                _chat_tab(advisor)
+                _chat_tab(visitors)
             with gr.Tab(i18n()("tab_calculator"), id="calculator"):
                 calculator_tab(page)
             with gr.Tab(i18n()("tab_catalog"), id="catalog"):
@@ -88,7 +89,7 @@ def _welcome() -> str:
     )
 
 
-def _chat_tab(advisor: Adviser) -> None:
+def _chat_tab(visitors: Visitors) -> None:
     with gr.Row(elem_id="xk-chat"):
         html_block(_sidebar(), elem_id="xk-side-box")
         with gr.Column(elem_id="xk-main"):
@@ -99,23 +100,28 @@ def _chat_tab(advisor: Adviser) -> None:
             with gr.Row(elem_id="xk-ask-row"):
                 box = gr.Textbox(
                     label=i18n()("ask_label"), placeholder=i18n()("ask_placeholder"),
-                    lines=1, max_lines=8, elem_id="xk-box", scale=8, max_length=120_000,
+                    lines=1, max_lines=8, elem_id="xk-box", scale=8,
+                    max_length=MAX_QUESTION_BYTES + 1,  # one too many is told so, not cut off
                 )  # fmt: skip
                 send = gr.Button(i18n()("send"), variant="primary", elem_id="xk-send")
                 stop = gr.Button(i18n()("stop"), elem_id="xk-stop")
-    _wire_chat(advisor, box, send, stop, live)
+    _wire_chat(visitors, box, send, stop, live)
 
 
 def _wire_chat(
-    advisor: Adviser, box: gr.Textbox, send: gr.Button, stop: gr.Button, live: gr.HTML
+    visitors: Visitors, box: gr.Textbox, send: gr.Button, stop: gr.Button, live: gr.HTML
 ) -> None:
     thread = gr.Textbox(visible=False)
     language, turn = gr.Textbox(visible=False), gr.Textbox(visible=False)
 
-    def answer(question: str, thread_id: str, tag_: str, turn_id: str) -> Iterator[str]:
-        if not question.strip():
+    def answer(
+        question: str, thread_id: str, tag_: str, turn_id: str, request: gr.Request
+    ) -> Iterator[str]:
+        if not question or not question.strip():
             return
-        pieces = draw_turn(advisor, question, thread=thread_id, language=language_of(tag_))
+        address = request.client.host if request.client is not None else ""
+        pieces = visitors.turn(question, conversation=thread_id, language=language_of(tag_),
+                               address=address)  # fmt: skip
         for piece in pieces:
             yield tag("div", piece, data_turn=turn_id)
 

@@ -35,6 +35,7 @@ from ui.http.openai_api import build_openai_api
 from ui.http.protection import error_body, protect
 from ui.http.sticky import Sticky
 from ui.turn import Adviser
+from ui.visitors import Visitors
 from ui.wording import examples
 from ui.workers import Place
 
@@ -182,7 +183,7 @@ def create_app(
     app.mount(
         "/static-xuanka", StaticFiles(directory=str(files("ui") / "static")), name="static-xuanka"
     )
-    if page:
+    if page and service.config.page:
         _add_page(app, service)
     inner: ASGIApp = app
     if place is not None:
@@ -275,7 +276,8 @@ def _add_page(app: FastAPI, service: Service) -> None:
 
     app.include_router(build_fragments(own_machine=service.settings.own_machine))
     advisor = Measured(service.advisor, service.metrics, face="page")
-    blocks = build_page(advisor).queue(
+    visitors = Visitors(advisor, per_minute=service.config.page_questions_per_minute)
+    blocks = build_page(visitors).queue(
         default_concurrency_limit=SIMULTANEOUS_CHATS, api_open=False, max_size=1000
     )
     gr.mount_gradio_app(app, blocks, path="", **mount_options())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -25,18 +26,21 @@ def server() -> Iterator[Server]:
 
 def chat(url: str, number: int) -> list[str]:
     """The last HTML of each turn of one chat."""
-    session, thread = f"session{number}", f"thread-{number}"
+    session, thread = f"session{number}", str(uuid4())
     last: list[str] = []
     with httpx.Client(base_url=url, timeout=60) as client:
-        ask = next(d["id"] for d in client.get("/config").json()["dependencies"]
-                   if d["api_name"] == "ask")  # fmt: skip
         for turn in range(TURNS):
-            question = f"chat {number} turn {turn}"
-            body = {"data": [question, thread, "en", f"t{turn}"], "fn_index": ask,
-                    "session_hash": session}  # fmt: skip
-            client.post("/gradio_api/queue/join", json=body).raise_for_status()
-            last.append(_read(client, session))
+            last.append(asked_on_the_page(client, f"chat {number} turn {turn}", thread, session))
     return last
+
+
+def asked_on_the_page(client: httpx.Client, question: str, thread: str, session: str) -> str:
+    """What the page gets for one question, over its library's own protocol."""
+    ask = next(d["id"] for d in client.get("/config").json()["dependencies"]
+               if d["api_name"] == "ask")  # fmt: skip
+    body = {"data": [question, thread, "en", "t"], "fn_index": ask, "session_hash": session}
+    client.post("/gradio_api/queue/join", json=body).raise_for_status()
+    return _read(client, session)
 
 
 def _read(client: httpx.Client, session: str) -> str:

@@ -23,6 +23,8 @@ _OF_SESSIONS = "/gradio_api/"
 _IN_PATH = "/gradio_api/heartbeat/"
 PASSED_ON = b"x-xuanka-worker"
 """Header that marks a request as passed on: it is answered where it arrives."""
+FORWARDED = b"x-forwarded-for"
+"""Header that tells the owner who asked; the server believes it of requests from loopback."""
 _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", PASSED_ON}
 )
@@ -160,8 +162,10 @@ def _request(scope: Scope, body: bytes) -> bytes:
     head += [
         key + b": " + value
         for key, value in scope["headers"]
-        if key not in _HOP_BY_HOP and key != b"content-length"
+        if key not in _HOP_BY_HOP and key not in (b"content-length", FORWARDED)
     ]
+    if scope.get("client"):
+        head.append(FORWARDED + b": " + scope["client"][0].encode("latin-1"))
     head += [b"content-length: %d" % len(body), b"connection: close", PASSED_ON + b": 1"]
     return b"\r\n".join(head) + b"\r\n\r\n" + body
 
