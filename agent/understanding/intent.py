@@ -7,7 +7,8 @@ a job), ``cpu_instance``, ``provider``,
 ``providers2``, ``many_nodes``, ``concurrency``, ``rate``, ``batch``, ``length``, ``samples``,
 ``epochs``, ``step_s``, ``hours``, ``price``, ``budget``, ``spot_billing``, ``ckpt``, ``storage``,
 ``workers``, ``util``, ``img_rate``, ``bandwidth``, ``rows``, ``small_model``, ``small_net``,
-``file_size``, ``no_gpu``, ``tp``, ``rl``, ``huge_model``, ``topic``, ``nothing``, and ``pasted_*``.
+``file_size``, ``no_gpu``, ``tp``, ``rl``, ``mtbf``, ``huge_model``, ``topic``, ``nothing``, and
+``pasted_*``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _SLOT_FEATURES = {
     "storage": "storage", "num_workers": "workers",
     "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth",
     "rows": "rows", "model_size_mb": "file_size", "need_gb": "need", "tp": "tp",
-    "latency_s": "latency", "img_kb": "img_file", "throughput_mb_s": "throughput",
+    "latency_s": "latency", "mtbf_hours": "mtbf", "img_kb": "img_file",
+    "throughput_mb_s": "throughput",
 }  # fmt: skip
 _SMALL_KINDS = (
     "encoder", "embedding", "reranker", "cnn", "detector", "vit", "segmentation",

@@ -52,6 +52,7 @@ def resolve(document: Document, board: Board) -> Resolution:
     if len(board.of("epochs")) > 1:  # "one epoch takes 6 h, 5 epochs": the job has the most
         most_epochs = max(board.of("epochs"), key=lambda reading: reading.value)
         out.put("epochs", most_epochs.value, most_epochs)
+    _steps_of_epochs(document, out)
     links = tuple(dict.fromkeys(reading.value for reading in board.of("bandwidth_gbps")))
     if len(links) > 1:  # "40G RoCE or 100G RoCE?"
         out.put("bandwidths_gbps", links, board.best("bandwidth_gbps"))
@@ -181,6 +182,19 @@ def _tokens_each(out: Resolution) -> None:
         return
     if tokens <= _LONGEST_SAMPLE and (samples > 1 or tokens < samples):
         out.put("tokens_per_sample", out.values.pop("tokens"), out.readings.pop("tokens", None))
+
+
+_OF_AN_EPOCH = re.compile(
+    r"(?:每个?|一个?|每一?|per|an|each|one)\s?(?:epoch|轮)[^\d,。;\n]{0,8}?\d[\d,.]*\s?[k万千]?\s?(?:步|个?steps?)"
+    r"|\d[\d,.]*\s?[k万千]?\s?(?:步|steps?)\s?(?:/|per|an?|each|一个?|每个?)\s?(?:epoch|轮)"
+)
+
+
+def _steps_of_epochs(document: Document, out: Resolution) -> None:
+    """Steps of one epoch times the epochs ("一个 epoch 3200 步, 训 5 个 epoch")."""
+    steps, epochs = out.get("steps"), out.get("epochs")
+    if steps and epochs and epochs > 1 and _OF_AN_EPOCH.search(document.text):
+        out.put("steps", int(steps * epochs), out.readings.get("steps"))
 
 
 _SIDES = re.compile(

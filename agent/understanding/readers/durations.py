@@ -111,8 +111,19 @@ _FED = re.compile(
 """Images a second that a job is fed with."""
 
 
+_EACH_KB = re.compile(
+    r"(?:每个|单个|每份|每张|each|apiece)(?:文件|图片?)?(?:大概|大约|平均|约|about|is|around|\s)*"
+    r"(?P<n>\d{1,5}(?:\.\d)?)\s?(?P<unit>kb|kib|mb)(?![a-z])"
+)
+"""Size of one file of many."""
+
+
 def read_rates(document: Document, board: Board) -> None:
     """Note requests a second, said a second or a minute, and images that a job reads."""
+    for found in islice(_EACH_KB.finditer(document.rest()), _MOST):
+        size = float(found["n"]) * (1000 if found["unit"] == "mb" else 1)
+        board.add("img_kb", size, found.start(), found.end(), weight=2.0)
+        document.take(*found.span("n"))
     is_loading = _LOADING.search(document.text) is not None
     for found in islice(_FED.finditer(document.rest()), _MOST) if is_loading else ():
         value = parse_number(found["n"] or found["m"])

@@ -31,7 +31,7 @@ _LIMIT = re.compile(
     rf"(?P<amount>{_AMOUNT})(?!\s?(?:x|张|卡|gb?|个|b|人|并发)(?![a-z]))"
 )
 _PER = re.compile(
-    r"\s{0,2}(?:块钱?|元|钱)?\s{0,2}(?:/|per|an?|每|一个?|each)\s{0,2}"
+    r"\s{0,2}(?:块钱?|元|钱)?\s{0,2}(?:的)?(?:预算|budget)?\s{0,2}(?:/|per|an?|每|一个?|each)\s{0,2}"
     r"(?P<unit>hours?|hrs?|h|个?小时|时|months?|mo|个?月|weeks?|周|星期|days?|d|天|分钟|minutes?|min|years?|年)(?![a-z])"
 )
 _LEAD = re.compile(
