@@ -1,8 +1,9 @@
 """Loads the catalog from `data/`: instance types, prices, spot records, sources.
 
-One file a provider: `data/<provider>.csv`, `data/prices/<provider>.csv`,
-`data/spot/<provider>.csv`. Rows whose only source is under a share-alike licence stand in
-`data/<provider>.<licence>.csv`. Nothing else names the providers: the folder is the list.
+One file a provider, `data/<provider>.csv`: names and own sources above (`front.py`), rows below.
+`data/prices/<provider>.csv` and `data/spot/<provider>.csv` may stand beside it. Rows whose only
+source is under a share-alike licence stand in `data/<provider>.<licence>.csv`. Nothing else names
+the providers: the folder is the list.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tools.catalog import table
+from tools.catalog.front import Front, SourceRow, read_front, split_front
 from tools.catalog.offer import (
     BILLINGS,
     CATEGORIES,
@@ -99,16 +101,6 @@ SOURCE_COLUMNS = (
 )
 
 
-class SourceRow(NamedTuple):
-    """Where rows were read from, and under which licence."""
-
-    source_id: str
-    licence: str
-    published_on: date | None
-    locator: str
-    note: str | None
-
-
 class CatalogFile(NamedTuple):
     """One instance file: the provider and the licence stand in its name."""
 
@@ -145,9 +137,9 @@ def read_offers(file: CatalogFile, *, sources: Mapping[str, SourceRow]) -> list[
     name = file.path.name
     offers = []
     seen: set[str] = set()
-    for number, cells in table.read_rows(
-        table.read_text(file.path), columns=INSTANCE_COLUMNS, file=name
-    ):
+    front, lines = split_front(table.read_text(file.path))
+    above = front.count("\n")
+    for number, cells in table.read_rows(lines, columns=INSTANCE_COLUMNS, file=name, above=above):
         offer = InstanceOffer(*[file.provider, *cells, name])
         problem = _offer_problem(offer, sources)
         if offer.instance_type in seen:
@@ -165,7 +157,10 @@ def _offer_problem(
     """Field and reason of what contradicts itself within a row."""
     unknown = [s for s in offer.source_ids if s not in sources]
     if unknown:
-        return "sources", f"names {unknown[0]!r}, which data/{SOURCES_FILE} does not list"
+        return "sources", (
+            f"names {unknown[0]!r}, which neither the lines above the rows ('# [sources.<id>]') "
+            f"nor data/{SOURCES_FILE} list"
+        )
     if offer.category == "cpu" and (offer.gpu_count or offer.gpu_name or offer.gpu_model):
         return "category", "is cpu, yet the row names a GPU"
     if offer.gpu_fraction is not None and offer.gpu_fraction < 1 and offer.category == "gpu":
@@ -180,11 +175,41 @@ def _offer_problem(
     return None
 
 
-def read_sources(folder: Path = DATA) -> dict[str, SourceRow]:
-    """Rows of data/sources.csv by id."""
+def fronts(folder: Path = DATA) -> dict[str, tuple[CatalogFile, Front]]:
+    """What each instance file says above its rows, by file name.
+
+    Raises:
+        CatalogRowError: If the lines of a file are wrong.
+    """
+    found = {}
+    for file in instance_files(folder):
+        block, _ = split_front(table.read_text(file.path))
+        found[file.path.name] = (file, read_front(block, file=file.path.name))
+    return found
+
+
+def read_shared_sources(folder: Path = DATA) -> dict[str, SourceRow]:
+    """Rows of data/sources.csv by id: sources that no provider's own file lists."""
     lines = table.read_text(folder / SOURCES_FILE)
     rows = table.read_rows(lines, columns=SOURCE_COLUMNS, file=SOURCES_FILE)
     return {cells[0]: SourceRow(*cells) for _, cells in rows}
+
+
+def read_sources(folder: Path = DATA) -> dict[str, SourceRow]:
+    """Every source by id: those of data/sources.csv and those above the rows of a file.
+
+    Raises:
+        CatalogRowError: If an id stands in two places.
+    """
+    sources = read_shared_sources(folder)
+    for name, (_, front) in fronts(folder).items():
+        for row in front.sources:
+            if row.source_id in sources:
+                raise CatalogRowError(
+                    name, 1, f"sources.{row.source_id}", "is the id of another source already"
+                )
+            sources[row.source_id] = row
+    return sources
 
 
 def load(folder: Path = DATA) -> Catalog:

@@ -15,10 +15,10 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from tools.catalog import table
+from tools.catalog.front import SourceRow
 from tools.catalog.loader import (
     DATA,
     PriceBook,
-    SourceRow,
     catalog,
     read_sources,
     read_spot,

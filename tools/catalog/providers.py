@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from tools.catalog import table
-from tools.catalog.loader import DATA, catalog
+from tools.catalog.loader import DATA, catalog, fronts
 from tools.catalog.table import Column
-from tools.errors import BadQuantityError
+from tools.errors import BadQuantityError, CatalogRowError
 
 _FILE = "providers.csv"
 _COLUMNS = (
@@ -41,11 +42,41 @@ class ProviderMention(NamedTuple):
     end: int
 
 
+def read_providers(folder: Path = DATA) -> tuple[Provider, ...]:
+    """Providers of a data folder: first those whose own file says its names, then providers.csv.
+
+    A provider that gets a file of its own leaves its line in providers.csv without effect. One
+    that has rows and a name nowhere goes by its id.
+
+    Raises:
+        CatalogRowError: If two files of one provider say its names.
+    """
+    own: dict[str, Provider] = {}
+    files = fronts(folder)
+    for name, (file, front) in files.items():
+        if front.names is not None:
+            if file.provider in own:
+                raise CatalogRowError(
+                    name, 1, "name_en", f"is said by another file of {file.provider} already"
+                )
+            own[file.provider] = Provider(file.provider, *front.names)
+    rows = table.read_rows(table.read_text(folder / _FILE), columns=_COLUMNS, file=_FILE)
+    listed = {cells[0]: Provider(*cells) for _, cells in rows}
+    nameless = {
+        file.provider: Provider(file.provider, file.provider, file.provider, None, ())
+        for file, _ in files.values()
+    }
+    return tuple({**own, **{k: v for k, v in (nameless | listed).items() if k not in own}}.values())
+
+
 @cache
 def all_providers() -> tuple[Provider, ...]:
-    """Providers that are recognised; `covered_providers` says which have rows."""
-    rows = table.read_rows(table.read_text(DATA / _FILE), columns=_COLUMNS, file=_FILE)
-    return tuple(Provider(*cells) for _, cells in rows)
+    """Providers that are recognised; `covered_providers` says which have rows.
+
+    Raises:
+        CatalogRowError: If two files of one provider say its names.
+    """
+    return read_providers()
 
 
 def covered_providers() -> tuple[str, ...]:

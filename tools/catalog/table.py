@@ -103,7 +103,12 @@ def one_of(allowed: Sequence[str]) -> Callable[[str], str]:
 
 
 def read_rows(
-    lines: str, *, columns: Sequence[Column], file: str, numbers: Sequence[int] | None = None
+    lines: str,
+    *,
+    columns: Sequence[Column],
+    file: str,
+    numbers: Sequence[int] | None = None,
+    above: int = 0,
 ) -> Iterator[tuple[int, list[Any]]]:
     """Rows of a CSV text, cells read and in the order of `columns`.
 
@@ -112,9 +117,10 @@ def read_rows(
         columns: What the header must say, in order.
         file: Name for error messages.
         numbers: Row numbers, where the text is a selection of a file's rows.
+        above: Lines of the file above the header, so that a row's number is that of its line.
 
     Yields:
-        Row number (the header is row 1) and the cells.
+        Row number (the header is row 1 where nothing stands above it) and the cells.
 
     Raises:
         CatalogRowError: If the header or a cell is wrong.
@@ -125,11 +131,14 @@ def read_rows(
     if header != names:
         wrong = sorted(set(header) ^ set(names)) or header
         raise CatalogRowError(
-            file, 1, ",".join(wrong), f"does not match; the header must be {','.join(names)}"
+            file,
+            above + 1,
+            ",".join(wrong),
+            f"does not match; the header must be {','.join(names)}",
         )
     readers = [(column.name, column.read, column.required) for column in columns]
     for position, cells in enumerate(rows):
-        number = position + 2 if numbers is None else numbers[position]
+        number = above + position + 2 if numbers is None else numbers[position]
         if len(cells) != len(readers):
             raise CatalogRowError(
                 file, number, names[0], f"row has {len(cells)} cells; {len(readers)} are needed"

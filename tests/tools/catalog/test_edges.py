@@ -24,6 +24,7 @@ from tools.catalog import (
     spot_quote,
 )
 from tools.catalog.fitting import Fitter
+from tools.catalog.front import split_front
 from tools.catalog.jobs import Clock
 from tools.catalog.loader import DATA, load, read_prices, read_spot
 from tools.catalog.refresh import alibaba
@@ -184,13 +185,14 @@ def folder(tmp_path: Path) -> Path:
 )
 def test_a_link_speed_without_the_link_is_refused(folder: Path, column: str, value: str) -> None:
     path = folder / "aws.csv"
-    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    front, rows = split_front(path.read_text(encoding="utf-8"))
+    header, *lines = rows.splitlines()
     position = header.split(",").index(column)
     number = next(n for n, line in enumerate(lines) if line.startswith("g4dn.xlarge,"))
     cells = lines[number].split(",")
     cells[position - 1], cells[position] = "", value
     lines[number] = ",".join(cells)
-    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    path.write_text(front + "\n".join([header, *lines]) + "\n", encoding="utf-8")
     with pytest.raises(CatalogRowError) as error:
         load(folder)
     assert error.value.field == column

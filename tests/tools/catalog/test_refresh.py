@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tools.catalog.loader import DATA, load, read_prices, read_sources
+from tools.catalog.loader import DATA, fronts, load, read_prices, read_sources
 from tools.catalog.refresh import RefreshReport, alibaba, aws, run_refresh, tencent
 from tools.catalog.refresh.feed import Feed, FetchedPrice, FetchedType, card_row
 from tools.errors import (
@@ -91,6 +91,9 @@ def test_rows_lost_and_wrong_come_back_from_moto(moto_feed: Feed, folder: Path) 
         ("g6.12xlarge", "vcpu_count", 47, 48)
     ]
     assert set(report.written) == {"aws.csv", "sources.csv"}
+    names = fronts(folder)["aws.csv"][1].names
+    assert names is not None
+    assert names == fronts(DATA)["aws.csv"][1].names
     offers = {o.instance_type: o for o in load(folder).offers if o.provider == "aws"}
     assert (offers["g6e.xlarge"].gpu_name, offers["g6e.xlarge"].card_memory_gb) == (
         "NVIDIA L40S", 48,

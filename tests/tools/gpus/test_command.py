@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
 
+from tests.helpers import ROOT
 from tools.__main__ import main
 
 
@@ -15,8 +17,12 @@ def _output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_the_list_has_every_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(_output(capsys).splitlines()) == 196
-    assert len(json.loads(_output(capsys, "--json"))) == 196
+    with (ROOT / "tools/gpus/data/gpus.csv").open(encoding="utf-8", newline="") as stream:
+        names = [row["name"] for row in csv.DictReader(stream)]
+    printed = _output(capsys).splitlines()
+    assert len(printed) == len(names)
+    assert all(name in line for name, line in zip(names, printed, strict=True))
+    assert [row["name"] for row in json.loads(_output(capsys, "--json"))] == names
     assert "NVIDIA A10 " not in _output(capsys, "--min-memory-gb", "40")
 
 

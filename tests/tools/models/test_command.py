@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import ROOT
 from tools.__main__ import main
 
 
@@ -16,8 +17,12 @@ def _output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_the_list_has_every_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(_output(capsys).splitlines()) == 405
-    assert len(json.loads(_output(capsys, "--json"))) == 405
+    lines = (ROOT / "tools/models/data/models.jsonl").read_text(encoding="utf-8").splitlines()
+    names = [json.loads(line)["name"] for line in lines]
+    printed = _output(capsys).splitlines()
+    assert len(printed) == len(names)
+    assert all(name in line for name, line in zip(names, printed, strict=True))
+    assert [row["name"] for row in json.loads(_output(capsys, "--json"))] == names
     lines = _output(capsys, "--kind", "moe-lm").splitlines()
     assert all("moe-lm" in line for line in lines)
 

@@ -44,17 +44,14 @@ def test_a_spelling_finds_its_row(written: str, row: str) -> None:
 
 
 def test_every_alias_of_every_row_finds_its_row() -> None:
-    tried = 0
     shared: set[str] = set()
     for spec in all_models():
         for alias in (spec.name, *spec.aliases):
-            tried += 1
             match = try_find_model(alias)
             if match is None:
                 shared.add(alias)
             else:
                 assert match.spec.name == spec.name, alias
-    assert tried == 1598 + 405
     assert {alias.lower() for alias in shared} == {"detr", "deepseek-coder-v2"}
 
 

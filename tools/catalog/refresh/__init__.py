@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.catalog import table
+from tools.catalog.front import split_front
 from tools.catalog.loader import (
     DATA,
     INSTANCE_COLUMNS,
@@ -24,7 +25,7 @@ from tools.catalog.loader import (
     offer_cells,
     price_cells,
     read_prices,
-    read_sources,
+    read_shared_sources,
 )
 from tools.catalog.prices import today as current_day
 from tools.catalog.providers import provider_id
@@ -170,11 +171,14 @@ def _files(provider: str, merged: Merged, folder: Path) -> dict[str, str]:
     for name in sorted({o.file for o in merged.offers}):
         rows = [o for o in merged.offers if o.file == name]
         rows.sort(key=lambda o: (o.family, o.instance_type))
-        texts[name] = table.write_rows([offer_cells(o) for o in rows], columns=INSTANCE_COLUMNS)
+        path = folder / name
+        front = split_front(table.read_text(path))[0] if path.exists() else ""
+        cells = [offer_cells(o) for o in rows]
+        texts[name] = front + table.write_rows(cells, columns=INSTANCE_COLUMNS)
     priced = [price_cells(p) for p in merged.prices]
     priced.sort(key=lambda cells: ["" if v is None else str(v) for v in cells.values()])
     texts[f"{PRICE_FOLDER}/{provider}.csv"] = table.write_rows(priced, columns=PRICE_COLUMNS)
-    sources = {**read_sources(folder), merged.source.source_id: merged.source}
+    sources = {**read_shared_sources(folder), merged.source.source_id: merged.source}
     texts[SOURCES_FILE] = table.write_rows(
         [row._asdict() for _, row in sorted(sources.items())], columns=SOURCE_COLUMNS
     )

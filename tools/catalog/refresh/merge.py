@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import NamedTuple
 
-from tools.catalog.loader import SourceRow
+from tools.catalog.front import SourceRow
 from tools.catalog.offer import InstanceOffer, Price
 from tools.catalog.refresh.feed import Feed, FetchedPrice, FetchedType, card_row
 from tools.provenance import Source
