@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.answering.draft import DETAIL, EXTRA, Draft
 from agent.answering.numbers import gib, gib_range
-from agent.answering.run_words import card_name, is_language, outcome, report_method
+from agent.answering.run_words import card_name, is_language, outcome, report_method, value_name
 from agent.toolbox.memory import MemoryReport
 from tools.units import MIB, format_significant
 
@@ -50,12 +50,12 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
     elif report.method == "full":
         held = report.part("weights", "master_weights", "gradients", "optimizer_states")
         per_param = held * max(report.gpu_count, 1) / report.params
-        if report.gpu_count == 1:
+        if report.gpu_count == 1 and per_param > _ON_THE_CARD:
             draft.figure("bytes_per_parameter", round(per_param, 1), "B",
                          formula="(weights + gradients + optimizer_states) / params")  # fmt: skip
             per = format_significant(per_param, 2)
             if is_language(report):
-                draft.say("memory.why_full", bytes=per)
+                draft.say("memory.why_full", bytes=per, optimizer=_optimizer(draft))
             else:
                 _say_largest(draft, report, held, per)
     elif report.method in ("lora", "qlora"):
@@ -69,6 +69,16 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
             active=_params(report.params_active),
             total=_params(report.params),
         )
+
+
+_ON_THE_CARD = 0.5
+"""Bytes a parameter below which the states lie in host memory, not on the card."""
+
+
+def _optimizer(draft: Draft) -> str:
+    """The optimizer as it is told: the one that was said, else Adam."""
+    said = draft.request.slots.optimizer
+    return value_name(draft, "optimizer", said.replace("_", "-")) if said else "Adam"
 
 
 def _say_largest(draft: Draft, report: MemoryReport, states: int, per_param: str) -> None:

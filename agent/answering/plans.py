@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from typing import Any
 
@@ -77,12 +78,26 @@ def _training_plan(draft: Draft, context: Context) -> Steps:
         draft.say(
             "plans.long_context", seq=told_count(slots.seq_len, draft.language), importance=HEAD
         )
+    if _is_mixture(draft.request) and (slots.gpu_count or 1) > 1:
+        draft.say("plans.experts", importance=HEAD)
     found = yield from training(draft, simulation=context.simulation)
     verdict: Verdict = found.verdict if found.verdict == "not_applicable" else "depends"
     is_short = found.report is not None and found.report.verdict == "does_not_fit"
     if draft.request.corrections and is_short:
         verdict = "does_not_fit"
     return draft.finish(verdict, memory=found.memory, slots=settled(found))
+
+
+def _is_mixture(request: Request) -> bool:
+    """Whether a mixture of experts is trained: by the registry, or by the words."""
+    from tools.models import try_find_model
+
+    match = try_find_model(request.slots.model) if request.slots.model else None
+    is_known = match is not None and match.spec.kind == "moe-lm"
+    return is_known or _MIXTURE.search(request.search_query) is not None
+
+
+_MIXTURE = re.compile(r"(?<![a-z])moe(?![a-z])|mixture[- ]of[- ]experts|混合专家", re.IGNORECASE)
 
 
 # ---- layout over cards

@@ -48,7 +48,7 @@ _HELPS = re.compile(
 )
 _CARRIES = (
     r"(?:comes?|came|ships?|shipped)\s(?:with|out)|(?<![a-z])(?:with|has|have|having|carries|is|gives|being|got)(?![a-z])"
-    r"|'s|自带|带|配|有|是|的"
+    r"|'s|=|自带|带|配|有|是|的"
 )
 _BESIDE = re.compile(
     r"(?<![a-z])(?:or|and|vs|versus|against|than)(?![a-z])|和|与|还是|或|比|跟", re.IGNORECASE
@@ -133,7 +133,20 @@ def _type_memory(request: Request) -> Iterator[Correction]:
     if found is not None:
         name, said, card, memory, source = found
         yield _worded(request, "type", source, name=name, said=f"{said:g}", card=card,
-                      memory=f"{memory:g}")  # fmt: skip
+                      memory=f"{memory:g}", total=_in_all(request, name, memory))  # fmt: skip
+
+
+def _in_all(request: Request, name: str, memory: float) -> str:
+    """What all cards of a type have together, where it has several."""
+    from tools.catalog import find_instance
+
+    offers = find_instance(name, request.slots.provider).offers
+    counts = {offer.gpu_count for offer in offers if offer.gpu_count}
+    cards = counts.pop() if len(counts) == 1 else 1
+    if cards < 2:
+        return ""
+    total = f"{cards * memory:g}"
+    return phrase("premises.in_all", request.language, cards=cards, total=total)
 
 
 def _real_card(request: Request) -> tuple[str, float, str, float, str] | None:
@@ -169,7 +182,13 @@ def _on_real_card(request: Request) -> Request:
     if _real_card(request) is None and premise_claims.real_card_of_type(request) is None:
         return request
     settled = {"gpu": None, "gpu_mem_gb": None}
-    return request.model_copy(update={"slots": request.slots.model_copy(update=settled)})
+    kept = tuple(c for c in request.corrections if c.source != _OF_THE_SIZE_SAID)
+    slots = request.slots.model_copy(update=settled)
+    return request.model_copy(update={"slots": slots, "corrections": kept})
+
+
+_OF_THE_SIZE_SAID = "rule:devices"
+"""A correction that reckons with the size said, which the type does not have."""
 
 
 def _bandwidth(request: Request) -> Iterator[Correction]:

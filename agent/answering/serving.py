@@ -30,6 +30,7 @@ from agent.answering.renting import say_fitting_cards
 from agent.answering.run_words import (
     concurrency_cap,
     format_name,
+    is_language,
     joined,
     memory_arguments,
     memory_range,
@@ -128,7 +129,14 @@ def _worth_telling(chosen: MemoryReport, others: list[MemoryReport]) -> list[Mem
 
 
 _NOT_IN_FOUR = (
-    "cnn", "vit", "detector", "segmentation", "encoder", "embedding", "reranker", "diffusion-unet",
+    "cnn",
+    "vit",
+    "detector",
+    "segmentation",
+    "encoder",
+    "embedding",
+    "reranker",
+    "diffusion-unet",
 )
 """Kinds that are not served in 4 bit: their published builds are of 16 and 8 bit."""
 
@@ -211,6 +219,8 @@ def _say_serving_details(
         )
         say_total(draft, chosen)
     changes = say_changes(draft, chosen) if chosen.verdict != "fits" else []
+    if _could_split(draft, chosen):
+        draft.say("host.split_way")
     if not any(change.name.startswith("weight_format=") for change in changes):
         _say_other_formats(draft, [o for o in others if not (is_native and o is wide)])
     if slots.framework in ("vllm", "vllm-ascend", "sglang") and chosen.verdict != "fits":
@@ -219,6 +229,12 @@ def _say_serving_details(
     say_parts(draft, chosen)
     say_assumptions(draft, chosen)
     say_reference(draft, chosen)
+
+
+def _could_split(draft: Draft, report: MemoryReport) -> bool:
+    """Whether leaving layers in host memory is a way out of one card that is too small."""
+    is_alone = report.verdict == "does_not_fit" and report.gpu_count == 1
+    return is_alone and is_language(report) and draft.request.slots.framework is None
 
 
 def _say_other_formats(draft: Draft, others: list[MemoryReport]) -> None:

@@ -51,3 +51,10 @@ def test_the_card_of_the_type_is_computed(question: str, card: str) -> None:
     assert any(card in c.fact for c in answer.corrections)
     assert card in answer.text
     assert not ungrounded(answer, question=question)
+
+
+def test_what_all_cards_of_a_type_have_is_told() -> None:
+    """p4d.24xlarge: 8 x 40 GB = 320 GB, not 640."""
+    answer, _ = answered("p4d.24xlarge = 8x 80GB = 640GB, so Mixtral 8x22B bf16 is fine on it?")
+    assert len(answer.corrections) == 1
+    assert "320" in answer.corrections[0].fact
