@@ -165,7 +165,7 @@ def test_money_that_may_be_spent_is_a_budget(question: str, amount: float, per: 
 
 def test_a_monthly_budget_is_told_in_hours_and_prefers_what_it_pays_for() -> None:
     """QLoRA fits a smaller card than LoRA does, so the same money buys more hours of it."""
-    answer, _ = answered("预算5000一个月 微调 Qwen2.5-7B 选什么")
+    answer, _ = answered("预算5000一个月 微调 Qwen2.5-14B 选什么")
     assert "QLoRA" in answer.text.split("\n")[0]
     best = answer.offers[0]
     assert best.price is not None
