@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.toolbox.memory import MemoryReport
@@ -27,7 +29,23 @@ def say_card(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None
         draft.say("memory.card", gpu=report.gpu, label=f"{report.label_gb:g}", usable=exact,
                   mib=f"{report.usable_bytes // MIB:,}")  # fmt: skip
     if card is not None:
+        _say_unified(draft, card)
         say_precision(draft, card)
+
+
+def is_unified(card: GpuReport | None) -> bool:
+    """Whether the card's memory is the machine's own, shared with the CPU."""
+    return card is not None and _UNIFIED.search(card.name) is not None
+
+
+_UNIFIED = re.compile(r"GB10|DGX Spark|Jetson|Ryzen AI Max|^Apple", re.IGNORECASE)
+
+
+def _say_unified(draft: Draft, card: GpuReport) -> None:
+    """That unified memory holds as much as its size, at a fraction of a GPU's bandwidth."""
+    if is_unified(card) and card.mem_bandwidth_gbs is not None:
+        draft.say("memory.unified", gpu=card.name, rate=f"{card.mem_bandwidth_gbs:,.0f}",
+                  importance=HEAD)  # fmt: skip
 
 
 def say_precision(draft: Draft, card: GpuReport) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from agent.answer import AssumptionOut, Verdict
 from agent.answering.after_fit import rent_after
 from agent.answering.assumed import say_assumptions
-from agent.answering.card_facts import say_card
+from agent.answering.card_facts import is_unified, say_card
 from agent.answering.changes import say_changes
 from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import Draft
@@ -116,6 +116,11 @@ def _judged(
     lacks_fp8 = card is not None and card.fp8_supported is False and slots.quantization == "fp8"
     if _differs(card, report, slots.gpu_mem_gb) or (lacks_fp8 and verdict != "does_not_fit"):
         return "depends"
+    is_open = slots.quantization is None and slots.precision is None
+    if verdict == "does_not_fit" and is_open and is_unified(card):
+        if any(change.fits for change in report.changes):
+            draft.lead("memory.unified_lead")
+            return "depends"
     return verdict
 
 
