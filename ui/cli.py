@@ -8,9 +8,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from tools.errors import UserInputError
 
 PASSED_ON = {
     "ask": ("agent", 'one question, one answer: xuanka ask "QUESTION" [--json] [--lang zh|en]'),
@@ -19,6 +22,8 @@ PASSED_ON = {
     "evals": ("evals", "evaluation suites: xuanka evals run|compare|report"),
 }
 """Command -> package whose `python -m` entry point does it."""
+
+_SECRET = re.compile(r"TOKEN|SECRET|KEY|URL|PASSWORD")
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -33,7 +38,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.command is None:
         parser.print_help()
         return 2
-    return _serve(args) if args.command == "serve" else _mcp(args)
+    return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from pydantic import ValidationError
+
+    try:
+        return _serve(args) if args.command == "serve" else _mcp(args)
+    except UserInputError as error:
+        print(error, file=sys.stderr)
+    except ValidationError as error:  # of a setting; what was given may be a secret
+        for problem in error.errors(include_url=False):
+            print(setting_problem(problem), file=sys.stderr)
+    return 2
+
+
+def setting_problem(problem: Mapping[str, Any]) -> str:
+    """A setting that cannot be used, in one sentence; a secret's value is not in it.
+
+    >>> setting_problem({"loc": ("port_s",), "input": "abc", "msg": "Input should be a number"})
+    "XUANKA_PORT_S is 'abc': input should be a number."
+    """
+    name = "_".join(str(part) for part in problem["loc"]).upper() or "setting"
+    is_plain = isinstance(problem["input"], str) and not _SECRET.search(name)
+    given = f"{problem['input'][:80]!r}" if is_plain else "not usable"
+    reason = problem["msg"].removeprefix("Value error, ")
+    return f"XUANKA_{name} is {given}: {reason[:1].lower()}{reason[1:].rstrip('.')}."
+
+
+def _port(written: str) -> int:
+    if not (written.isascii() and written.isdigit() and int(written[:9]) <= 65535):
+        raise argparse.ArgumentTypeError(f"{written!r}; allowed: 1 to 65535, or 0 for any free one")
+    return int(written)
 
 
 def console() -> NoReturn:
@@ -54,14 +91,14 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     serve = commands.add_parser("serve", help="the chat page and the HTTP service")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    serve.add_argument("--port", type=int, default=7860)
+    serve.add_argument("--port", type=_port, default=7860, help="1 to 65535, 0 for any free one")
     serve.add_argument("--workers", type=int, default=1, help="processes that share the port")
     serve.add_argument("--worker", help=argparse.SUPPRESS)  # the parent's word to a worker
     serve.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
     mcp = commands.add_parser("mcp", help="the tools as an MCP server")
     mcp.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
     mcp.add_argument("--host", default="127.0.0.1")
-    mcp.add_argument("--port", type=int, default=7861)
+    mcp.add_argument("--port", type=_port, default=7861, help="1 to 65535, 0 for any free one")
     return parser
 
 
@@ -79,14 +116,22 @@ def _serve(args: argparse.Namespace) -> int:
         print(f"--workers {args.workers}: at least 1 is needed.", file=sys.stderr)
         return 2
     if args.worker is None:
-        print(f"Xuanka is on http://{args.host}:{args.port}", file=sys.stderr, flush=True)
+        from ui.config import ServiceSettings
+
+        ServiceSettings().tokens()  # complained of once, here, rather than by each worker
         if args.workers > 1:
             return _supervise(args)
     return _serve_here(args)
 
 
+def _say_where(what: str, host: str, port: int) -> None:
+    """Told once the port is bound: whoever connects from now on is answered."""
+    from ui.workers import url_of
+
+    print(f"{what} is on {url_of(host, port)}", file=sys.stderr, flush=True)
+
+
 def _supervise(args: argparse.Namespace) -> int:
-    from tools.errors import BadQuantityError
     from ui.config import ServiceSettings
     from ui.http.logs import set_up_logs
     from ui.workers import Supervisor, serve_command
@@ -94,11 +139,8 @@ def _supervise(args: argparse.Namespace) -> int:
     set_up_logs(args.log_level, as_json=ServiceSettings().log_json)
     command = serve_command(["--host", args.host, "--port", str(args.port),
                              "--log-level", args.log_level])  # fmt: skip
-    try:
-        supervisor = Supervisor(command, host=args.host, port=args.port, count=args.workers)
-    except BadQuantityError as error:
-        print(error, file=sys.stderr)
-        return 2
+    supervisor = Supervisor(command, host=args.host, port=args.port, count=args.workers)
+    _say_where("Xuanka", args.host, supervisor.port)
     return supervisor.run()
 
 
@@ -109,7 +151,7 @@ def _serve_here(args: argparse.Namespace) -> int:
     from ui.config import ServiceSettings
     from ui.http.logs import set_up_logs
     from ui.service import create_app
-    from ui.workers import Place
+    from ui.workers import Place, listening_sockets
 
     config = ServiceSettings()
     set_up_logs(args.log_level, as_json=config.log_json)
@@ -117,16 +159,17 @@ def _serve_here(args: argparse.Namespace) -> int:
     if args.host in LOOPBACK and "own_machine" not in settings.model_fields_set:
         settings = settings.model_copy(update={"own_machine": True})
     place = Place.read(args.worker) if args.worker else None
+    sockets = place.sockets() if place else listening_sockets(args.host, args.port, 1)
     app = create_app(settings, config=config, place=place)
     server = uvicorn.Server(uvicorn.Config(
         app, host=args.host, port=args.port, log_config=None, access_log=False,
         timeout_graceful_shutdown=20, server_header=False,
     ))  # fmt: skip
     if place is None:
-        server.run()
-        return 0
-    place.end_with_parent()
-    server.run(sockets=place.sockets())
+        _say_where("Xuanka", args.host, sockets[0].getsockname()[1])
+    else:
+        place.end_with_parent()
+    server.run(sockets=sockets)
     return 0
 
 

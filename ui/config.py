@@ -129,7 +129,7 @@ def _token(entry: str) -> ApiToken:
     if not is_good:
         raise BadQuantityError(
             field="XUANKA_API_TOKENS",
-            given=f"an entry named {parts[0]!r}",
+            given=f"an entry named {parts[0]!r}" if len(parts) > 1 else "an entry without a name",
             allowed="name:token or name:token:calls-per-minute, the token of 16 characters or more",
         )
     return ApiToken(parts[0], parts[1], int(limit) if limit else None)

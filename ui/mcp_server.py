@@ -127,6 +127,10 @@ def run(*, http: bool, host: str, port: int) -> None:
 
     from ui.config import ServiceSettings
     from ui.http.protection import protect
+    from ui.workers import listening_sockets, url_of
 
-    print(f"MCP is on http://{host}:{port}/mcp", file=sys.stderr, flush=True)
-    uvicorn.run(protect(http_app(server), ServiceSettings()), host=host, port=port)
+    app = protect(http_app(server), ServiceSettings())
+    sockets = listening_sockets(host, port, 1)
+    where = url_of(host, sockets[0].getsockname()[1])
+    print(f"MCP is on {where}/mcp", file=sys.stderr, flush=True)
+    uvicorn.Server(uvicorn.Config(app, host=host, port=port)).run(sockets=sockets)

@@ -168,13 +168,9 @@ def create_app(
     )
     _add_mcp(app, service)
     app.state.service = service
-    # With a CORS policy of our own the page's library adds none: by default nobody is allowed.
-    app.add_middleware(
-        CORSMiddleware,
-        allow_origins=list(service.config.allowed_origins),
-        allow_methods=["GET", "POST"],
-        allow_headers=["Authorization", "Content-Type"],
-    )
+    # Who may call from another origin is said in front (`protect`). With a policy here, which
+    # allows nobody, the page's library adds none of its own.
+    app.add_middleware(CORSMiddleware, allow_origins=())
     _add_errors(app)
     _add_bots(app, service)
     _add_operation(app, service)

@@ -8,6 +8,7 @@ through which the others hand over requests that belong to it (`ui/http/sticky.p
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
@@ -92,29 +93,47 @@ def listening_sockets(host: str, port: int, count: int) -> list[socket.socket]:
     """One listening socket a worker, all on one port.
 
     Raises:
-        BadQuantityError: If the port cannot be had.
+        BadQuantityError: If the host is not this machine's or the port cannot be had.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened: list[socket.socket] = []
+    try:
+        family, *_, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (socket.gaierror, UnicodeError) as error:
+        raise _foreign(host) from error
     try:
         # Without SO_REUSEPORT first: another service there must not share its port with us.
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
+            probe.bind((found[0], port))
             port = probe.getsockname()[1]
         for _ in range(count):
             opened.append(socket.socket(family))
             opened[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             opened[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            opened[-1].bind((host, port))
+            opened[-1].bind((found[0], port))
             opened[-1].listen(_BACKLOG)
     except OSError as error:
         for sock in opened:
             sock.close()
-        raise BadQuantityError(
-            field="--port", given=f"{host}:{port}", allowed=f"a free port ({error.strerror})"
-        ) from error
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise _foreign(host) from error
+        allowed = f"a free port ({error.strerror}); --port 0 takes any"
+        raise BadQuantityError(field="--port", given=f"{host}:{port}", allowed=allowed) from error
     return opened
+
+
+def _foreign(host: str) -> BadQuantityError:
+    allowed = "an address or name of this machine"
+    return BadQuantityError(field="--host", given=host, allowed=allowed)
+
+
+def url_of(host: str, port: int) -> str:
+    """Where a browser finds the service.
+
+    >>> url_of("::1", 80)
+    'http://[::1]:80'
+    """
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class Supervisor:
@@ -138,6 +157,7 @@ class Supervisor:
         self._counters = Path(tempfile.mkdtemp(prefix="xuanka-metrics-"))
         self._workers: list[_Worker] = []
         self._is_ending = threading.Event()
+        self.port = int(self._listening[0].getsockname()[1])
         self._short_lives = 0
 
     def run(self) -> int:

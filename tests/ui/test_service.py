@@ -284,3 +284,57 @@ def test_a_tool_answers_as_the_openapi_says(client: TestClient) -> None:
     schema = described["components"]["schemas"][name]
     assert set(schema["required"]) <= set(reply) <= set(schema["properties"])
     assert reply["ok"] is True
+
+
+FRIEND, FOE = "https://app.example", "https://evil.example"
+
+
+@pytest.fixture
+def guarded() -> Iterator[TestClient]:
+    with a_client(
+        api_tokens=f"al:{TOKEN}:1", allowed_origins=(FRIEND,), max_body_bytes=2000
+    ) as opened:
+        yield opened
+
+
+def test_a_preflight_needs_no_token_and_tells_what_an_allowed_origin_may(
+    guarded: TestClient,
+) -> None:
+    asked = {"access-control-request-method": "POST",
+             "access-control-request-headers": "authorization,x-stainless-os"}  # fmt: skip
+    reply = guarded.options("/v1/ask", headers={"origin": FRIEND, **asked})
+    assert reply.status_code == 200
+    assert reply.headers["access-control-allow-origin"] == FRIEND
+    assert "authorization" in reply.headers["access-control-allow-headers"]
+    refused = guarded.options("/v1/ask", headers={"origin": FOE, **asked})
+    assert refused.status_code == 400
+    assert "access-control-allow-origin" not in refused.headers
+
+
+def test_refusals_can_be_read_by_an_allowed_origin_and_by_no_other(guarded: TestClient) -> None:
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+
+    def statuses(origin: str) -> dict[int, str | None]:
+        ask: dict[str, Any] = {"json": {"question": "q"}}
+        replies = [
+            guarded.post("/v1/ask", **ask, headers={"origin": origin}),
+            guarded.post("/v1/ask", **ask, headers={"origin": origin, **bearer}),
+            guarded.post("/v1/ask", **ask, headers={"origin": origin, **bearer}),
+            guarded.post("/slack/events", content=b"x" * 3000, headers={"origin": origin}),
+            guarded.get("/healthz", headers={"origin": origin, "host": "evil.example"}),
+            guarded.get("/healthz", headers={"origin": origin}),
+        ]
+        return {r.status_code: r.headers.get("access-control-allow-origin") for r in replies}
+
+    friendly = statuses(FRIEND)
+    assert set(friendly) == {401, 200, 429, 413, 421}
+    assert set(friendly.values()) == {FRIEND}
+    assert set(statuses(FOE).values()) == {None}
+
+
+def test_without_origins_a_preflight_opens_nothing() -> None:
+    headers = {"origin": FOE, "access-control-request-method": "POST"}
+    with a_client() as client:
+        reply = client.options("/v1/ask", headers=headers)
+    assert reply.status_code >= 400
+    assert "access-control-allow-origin" not in reply.headers

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui.config import ApiToken, ServiceSettings
@@ -261,4 +262,11 @@ def protect(app: ASGIApp, settings: ServiceSettings) -> ASGIApp:
     )
     guarded = Bearer(guarded, tokens=settings.tokens())
     guarded = HostCheck(guarded, hosts=settings.allowed_hosts)
+    if settings.allowed_origins:
+        # Outside of all that refuses: a preflight carries no token, and a browser hands a refusal
+        # to its script only with these headers.
+        guarded = CORSMiddleware(
+            guarded, allow_origins=settings.allowed_origins, allow_methods=("GET", "POST"),
+            allow_headers=("*",), expose_headers=("X-Request-ID", "Retry-After"),
+        )  # fmt: skip
     return SecurityHeaders(guarded)
