@@ -11,12 +11,16 @@ from agent.understanding.text import Document
 
 _MOST = 60
 """Matches of one pattern that are looked at."""
+_SIGNED = r"\s=:：(（,，是为到至"
+"""What stands before a minus; a hyphen after anything else joins a name to its size."""
+_LEFT = rf"(?:(?<![a-z0-9.\-])|(?<=[^a-z0-9.\-{_SIGNED}]-))"
+_SIGN = rf"(?:(?<![^{_SIGNED}])-)?"
 _SIZE = re.compile(
-    rf"(?<![a-z0-9.\-])(?P<low>-?{DIGITS})\s?-\s?(?P<high>{DIGITS})\s?b(?![a-z0-9])"  # 33-34b
+    rf"{_LEFT}(?P<low>{_SIGN}{DIGITS})\s?-\s?(?P<high>{DIGITS})\s?b(?![a-z0-9])"  # 33-34b
     rf"|(?<![a-z0-9.])(?P<experts>\d{{1,3}})\s?x\s?(?P<each>{DIGITS})\s?b(?![a-z0-9])"
     rf"|(?<![a-z0-9.])(?P<total>{DIGITS})b-?a(?P<active>{DIGITS})b(?![a-z0-9])"  # 30B-A3B
     rf"|(?<![a-z0-9.])(?P<total2>{DIGITS})ba(?P<active2>\d{{1,2}})(?![a-z0-9])"  # 30BA3
-    rf"|(?<![a-z0-9.\-])(?P<number>-?{DIGITS})\s?-?\s?(?P<unit>b|bn|billion)(?![a-z0-9/])"
+    rf"|{_LEFT}(?P<number>{_SIGN}{DIGITS})\s?-?\s?(?P<unit>b|bn|billion)(?![a-z0-9/])"
     rf"|(?<![a-z0-9.])(?P<han>{DIGITS}|{HAN}{{1,9}})\s?(?P<yi>百亿|千亿|万亿|亿)(?!\s?个(?!参|模)|\s?个?(?:token|条|样本|数据|字|次|行|元|块|张))(?:的)?(?:参数|模型|规模|大模型|参)?"
     rf"|(?<![a-z0-9.])(?P<other>{DIGITS})\s?(?P<scale>[mt]|million|trillion)\s?(?=的?(?:参数|规模|个参数|模型|大模型|param|parameter|model|gpt|bert|vit|llm))"
 )

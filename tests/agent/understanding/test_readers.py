@@ -199,3 +199,16 @@ def test_numbers_go_to_the_words_they_belong_to(text: str, wanted: dict[str, Any
 
 def test_what_is_not_done_is_no_slot() -> None:
     assert "offload" not in slots("qwen2.5-7b zero3不offload")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("我们的模型-7B 能在 A10 上跑吗", 7), ("`MyModel`-7B LoRA on A10?", 7),
+        ('Can "Foo"-13B run on A10?', 13), ("《星辰》-1.5B 推理", 1.5),
+        ("a -7B model on A10", -7), ("-7B 能在 A10 上跑吗", -7), ("参数量是-7B 能跑吗", -7),
+        ("params=-7B on A10", -7),
+    ],
+)  # fmt: skip
+def test_a_hyphen_behind_a_name_is_no_minus(text: str, size: float) -> None:
+    assert parse(text).slots.params_b == size
