@@ -80,6 +80,8 @@ def _training_plan(draft: Draft, context: Context) -> Steps:
         )
     if _is_mixture(draft.request) and (slots.gpu_count or 1) > 1:
         draft.say("plans.experts", importance=HEAD)
+    if (slots.nodes or 1) > 1:
+        draft.say("plans.across_nodes")
     found = yield from training(draft, simulation=context.simulation)
     verdict: Verdict = found.verdict if found.verdict == "not_applicable" else "depends"
     is_short = found.report is not None and found.report.verdict == "does_not_fit"
