@@ -9,20 +9,15 @@ from agent.answering.draft import Draft
 from agent.answering.numbers import money
 from agent.toolbox.offers import FamilyOut, InstanceOut, PriceOut
 
-_PROVIDERS = {
-    "alibaba": ("阿里云", "Alibaba Cloud"),
-    "tencent": ("腾讯云", "Tencent Cloud"),
-    "huawei": ("华为云", "Huawei Cloud"),
-    "aws": ("AWS", "AWS"),
-    "gcp": ("Google Cloud", "Google Cloud"),
-    "azure": ("Azure", "Azure"),
-}
-
 
 def provider_name(draft: Draft, provider: str) -> str:
-    """A cloud's name as people write it."""
-    names = _PROVIDERS.get(provider, (provider, provider))
-    return names[0] if draft.language == "zh" else names[1]
+    """A cloud's name as people write it, by its own file in the catalog."""
+    from tools.catalog import all_providers
+
+    row = next((row for row in all_providers() if row.provider == provider), None)
+    if row is None:
+        return provider
+    return row.name_zh if draft.language == "zh" else row.name_en
 
 
 def price_text(draft: Draft, price: PriceOut) -> str:

@@ -41,7 +41,7 @@ _SHAPES = {
     "gcp": re.compile(r"[a-z]\d[a-z]?-(?:standard|high\w+|mega\w+|ultra\w+|custom|micro)(?:-\w+)*"),
     "azure": re.compile(r"standard[_ ][a-z]+\d+\w*"),
 }
-"""How each cloud writes a type."""
+"""How a cloud writes a type, where that tells more than its rows do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +294,13 @@ def _rule_families(text: str, stem: str, provider: str | None) -> tuple[Family, 
 def has_shape_of(text: str, *, provider: str) -> bool:
     """True when a written type has the form in which this cloud writes its types.
 
+    A cloud whose form is not known has none: its types are found by their rows alone.
+
     >>> has_shape_of("S5.MEDIUM4", provider="tencent"), has_shape_of("c5.xlarge", provider="gcp")
     (True, False)
     """
-    return _SHAPES[provider].fullmatch(text.strip().lower()) is not None
+    shape = _SHAPES.get(provider)
+    return shape is not None and shape.fullmatch(text.strip().lower()) is not None
 
 
 def _close_families(stem: str, provider: str | None) -> list[InstanceOffer]:

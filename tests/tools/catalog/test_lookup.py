@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.catalog import catalog, family, find_instance, get_instance
+from tools.catalog.lookup import has_shape_of
 from tools.errors import AmbiguousInstanceError, BadQuantityError, UnknownInstanceError
 
 
@@ -172,3 +173,10 @@ def test_gn6_at_alibaba_is_no_family_and_its_real_ones_are_nearest() -> None:
     found = find_instance("gn6", "alibaba")
     assert not found.exists
     assert {o.family for o in found.nearest} == {"gn6i", "gn6v", "gn6e"}
+
+
+def test_a_cloud_whose_form_is_not_known_has_no_shape() -> None:
+    assert not any(
+        has_shape_of(written, provider="acmecloud")
+        for written in ("ecs.gn7i-c8g1.2xlarge", "ac1.a10.xlarge", "")
+    )
