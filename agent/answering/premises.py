@@ -55,12 +55,6 @@ _BESIDE = re.compile(
 )
 """Words that set something else beside the type: the size is then not said of it."""
 _SIZE = re.compile(r"(?<![\w.])(?P<gb>\d{1,3})\s?(?:g|gb|gib)(?![a-z/])", re.IGNORECASE)
-_SLOWER = re.compile(r"slow|weaker|worse|crippled|cut[- ]down|慢|差|弱|阉割", re.IGNORECASE)
-_DECODES = re.compile(
-    r"decod|generat|tok(?:en)?s?|inference|serv|latency|single stream|解码|生成|推理|单路|吐字",
-    re.IGNORECASE,
-)
-_GENERIC = 0.95
 
 
 def corrected(request: Request) -> Request:
@@ -191,33 +185,7 @@ _OF_THE_SIZE_SAID = "rule:devices"
 """A correction that reckons with the size said, which the type does not have."""
 
 
-def _bandwidth(request: Request) -> Iterator[Correction]:
-    """A card of less compute taken to decode slower, though its memory is faster."""
-    names, text = request.slots.gpus or (), request.search_query
-    if len(names) != 2 or not (_SLOWER.search(text) and _DECODES.search(text)):
-        return
-    from tools.gpus import find_gpu
-
-    found = [find_gpu(name).spec for name in names]
-    if len(found) != 2:
-        return
-    first, other = found
-    if not (first.mem_bandwidth_gbs and other.mem_bandwidth_gbs):
-        return
-    if not (first.bf16_dense and other.bf16_dense and first.bf16_dense < other.bf16_dense):
-        return
-    if first.mem_bandwidth_gbs < _GENERIC * other.mem_bandwidth_gbs:
-        return
-    ratio = first.mem_bandwidth_gbs / other.mem_bandwidth_gbs
-    rate, other_rate = (f"{card.mem_bandwidth_gbs:,.0f}" for card in (first, other))
-    yield _worded(request, "bandwidth", first.source.id, first=first.name, other=other.name,
-                  rate=rate, other_rate=other_rate,
-                  work=f"{first.bf16_dense:g}", other_work=f"{other.bf16_dense:g}",
-                  ratio=format_significant(ratio, 2),
-                  slower=format_significant(other.bf16_dense / first.bf16_dense, 2))  # fmt: skip
-
-
 _CHECKS: tuple[Callable[[Request], Iterator[Correction]], ...] = (
-    _frozen_base, _states, _segments, _type_memory, _bandwidth,
+    _frozen_base, _states, _segments, _type_memory,
     premise_claims.spot_never_ends, premise_claims.newer_is_faster, premise_claims.card_of_type,
 )  # fmt: skip

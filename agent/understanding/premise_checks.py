@@ -74,7 +74,7 @@ def slower_decode(scene: Scene) -> list[Fields]:
         return []
     return [
         {
-            "card": name, "other": other, "own": f"{own:.0f}", "theirs": f"{theirs:.0f}",
+            "card": name, "other": other, "own": f"{own:,.0f}", "theirs": f"{theirs:,.0f}",
             "own_tf": f"{tflops[0]:g}", "other_tf": f"{tflops[1]:g}",
             "source": f"data:gpus.csv#{first.name}",
         }
