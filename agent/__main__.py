@@ -7,19 +7,29 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from agent.settings import Settings
+from tools.arguments import CommandParser
 from tools.console import run_console
 from tools.errors import AdvisorError
 
-OK, BAD_USAGE, FAILED = 0, 2, 3
+if TYPE_CHECKING:  # imported where they are used, so that Ctrl-C is met from the start
+    from agent.settings import Settings
+    from tools.json_lines import Line
+
+OK, SOME_FAILED, BAD_USAGE, FAILED = 0, 1, 2, 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Answers and gives the exit status: 0 answered, 2 bad usage, 3 nothing could be answered."""
+    """Answers and gives the exit status.
+
+    Returns:
+        0 answered, 1 some lines of a batch could not be, 2 bad usage, 3 nothing was answered.
+    """
+    from pydantic import ValidationError
+
+    from agent.settings import Settings
+
     parser = _parser()
     arguments = parser.parse_intermixed_args(argv)
     question = _question(arguments.words)
@@ -49,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m agent", description=__doc__)
+    parser = CommandParser(prog="python -m agent", description=__doc__)
     parser.add_argument(
         "words", nargs="*", metavar="QUESTION",
         help='the question, in Chinese or English; the word "ask" before it may be written',
@@ -79,12 +89,21 @@ def _question(words: Sequence[str]) -> str:
 
 
 def _one(settings: Settings, question: str, arguments: argparse.Namespace) -> int:
+    import sqlite3
+
     from agent.advisor import Advisor
 
     try:
         answer = Advisor(settings).ask(question, thread=arguments.thread, language=arguments.lang)
     except AdvisorError as error:
         print(error, file=sys.stderr)
+        return FAILED
+    except sqlite3.OperationalError as error:
+        print(
+            f"The conversation cannot be kept ({error}); set XUANKA_STATE_DIR to a folder that can "
+            "be written, or leave --thread out.",
+            file=sys.stderr,
+        )
         return FAILED
     if arguments.json:
         print(answer.model_dump_json(indent=2))
@@ -105,32 +124,43 @@ def _show(text: str) -> None:
 
 
 def _batch(settings: Settings, source: Path, target: Path) -> int:
+    """Answers every line that can be; the others are named with their number."""
     from agent.advisor import Advisor
+    from tools.json_lines import numbered_lines
 
     try:
-        rows = _read_rows(source)
-    except (OSError, ValueError) as error:
-        print(f"{source}: {error}", file=sys.stderr)
+        lines = list(numbered_lines(source))
+    except AdvisorError as error:
+        print(error, file=sys.stderr)
         return BAD_USAGE
     advisor = Advisor(settings)
+    failed = 0
     with target.open("w", encoding="utf-8") as out:
-        for number, row in enumerate(rows):
-            answers = _conversation(advisor, row, thread=f"batch-{number}")
-            line = {"id": row.get("id"), "answers": answers}
-            out.write(json.dumps(line, ensure_ascii=False) + "\n")
-    return OK
+        for line in lines:
+            problem = _problem(line)
+            if line.row is not None and not problem:
+                try:
+                    answers = _conversation(advisor, line.row, thread=f"batch-{line.number}")
+                except AdvisorError as error:
+                    problem = f"could not be answered: {error}"
+                else:
+                    answered = {"id": line.row.get("id"), "answers": answers}
+                    out.write(json.dumps(answered, ensure_ascii=False) + "\n")
+            if problem:
+                failed += 1
+                print(f"{source}: line {line.number} {problem}", file=sys.stderr)
+    return SOME_FAILED if failed else OK
 
 
-def _read_rows(source: Path) -> list[dict[str, Any]]:
-    rows = []
-    for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
-        row = json.loads(line)
-        if not isinstance(row, dict) or not isinstance(row.get("question"), str):
-            raise ValueError(f"line {number} needs an object with a 'question'")
-        rows.append(row)
-    return rows
+def _problem(line: Line) -> str:
+    """Why a line asks nothing; empty where it does."""
+    if line.row is None:
+        return line.problem
+    turns = line.row.get("turns") or []
+    asks = isinstance(line.row.get("question"), str) and bool(line.row["question"].strip())
+    if not asks or not isinstance(turns, list) or not all(isinstance(t, str) for t in turns):
+        return "needs an object with a text 'question' and, if any, texts as 'turns'"
+    return ""
 
 
 def _conversation(advisor: Any, row: dict[str, Any], *, thread: str) -> list[dict[str, Any]]:

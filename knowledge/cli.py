@@ -17,7 +17,9 @@ from knowledge.manifest import FileResult
 from knowledge.retriever import Retriever
 from knowledge.settings import KnowledgeSettings
 from knowledge.types import Passage
-from tools.errors import AdvisorError
+from tools.arguments import CommandParser, count
+from tools.errors import AdvisorError, UserInputError
+from tools.json_lines import read_rows
 
 
 def passage_row(passage: Passage) -> dict[str, Any]:
@@ -77,16 +79,14 @@ def _search_batch(args: argparse.Namespace) -> int:
     if not args.out:
         print("--batch needs --out OUT.jsonl.", file=sys.stderr)
         return 2
+    rows = read_rows(Path(args.batch))
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row.get("query"), str) or "id" not in row:
+            raise UserInputError(f"{args.batch}: row {number} needs an 'id' and a text 'query'.")
     retriever = Retriever.open(KnowledgeSettings.from_env())
-    with (
-        Path(args.batch).open(encoding="utf-8") as lines,
-        Path(args.out).open("w", encoding="utf-8") as out,
-    ):
-        for line in lines:
-            if not line.strip():
-                continue
-            row = json.loads(line)
-            found = retriever.search(str(row["query"]), k=args.k, language=args.lang)
+    with Path(args.out).open("w", encoding="utf-8") as out:
+        for row in rows:
+            found = retriever.search(row["query"], k=args.k, language=args.lang)
             answer = {"id": row["id"], "passages": [passage_row(p) for p in found]}
             out.write(json.dumps(answer, ensure_ascii=False) + "\n")
     return 0
@@ -102,8 +102,7 @@ def _ingest(args: argparse.Namespace) -> int:
     library = Library(
         KnowledgeSettings.from_env(), progress=lambda line: print(line, file=sys.stderr)
     )
-    paths = [Path(p) for p in args.paths]
-    library.ingest(paths, collection=args.collection, prune=args.prune, report=show)
+    library.ingest(args.paths, collection=args.collection, prune=args.prune, report=show)
     summary = ", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "no files"
     print(f"{args.collection}: {summary}", file=sys.stderr)
     return 1 if counts["rejected"] == counts.total() > 0 else 0
@@ -119,7 +118,7 @@ def _result_line(result: FileResult, *, as_json: bool) -> str:
 
 def _remove(args: argparse.Namespace) -> int:
     library = Library(KnowledgeSettings.from_env())
-    gone = library.remove([Path(p) for p in args.paths], collection=args.collection)
+    gone = library.remove(args.paths, collection=args.collection)
     for result in gone:
         print(_result_line(result, as_json=args.json))
     if not gone:
@@ -130,6 +129,8 @@ def _remove(args: argparse.Namespace) -> int:
 def _documents(args: argparse.Namespace) -> int:
     library = Library(KnowledgeSettings.from_env())
     entries = [] if library.is_empty else library.entries()
+    if not entries:
+        print("No documents yet; add some: python -m knowledge ingest PATH.", file=sys.stderr)
     for entry in entries:
         if args.json:
             print(json.dumps(entry._asdict(), ensure_ascii=False))
@@ -157,8 +158,15 @@ def _evaluate(args: argparse.Namespace) -> int:
     return 0
 
 
+def _path(text: str) -> Path:
+    """A path that was written; an empty one would stand for the working directory."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the path is empty; name a file or a folder, . for this")
+    return Path(text)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m knowledge", description="Checked guidance: index, search, documents."
     )
     commands = parser.add_subparsers(dest="command", required=True)
@@ -166,18 +174,18 @@ def _parser() -> argparse.ArgumentParser:
     made.set_defaults(run=_build)
     search = commands.add_parser("search", help="ranked passages for a query")
     search.add_argument("query", nargs="?")
-    search.add_argument("-k", type=int, default=5, help="passages at most (default 5)")
+    search.add_argument("-k", type=count, default=5, help="passages at most (default 5)")
     search.add_argument("--lang", choices=("zh", "en"), help="language of the texts")
     search.add_argument("--json", action="store_true")
     search.add_argument("--batch", metavar="IN.jsonl", help='lines {"id", "query"}')
     search.add_argument("--out", metavar="OUT.jsonl")
     search.set_defaults(run=_search)
     ingest = commands.add_parser("ingest", help="add documents of your own")
-    ingest.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    ingest.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="files or folders")
     ingest.add_argument("--prune", action="store_true", help="also remove what is gone from them")
     ingest.set_defaults(run=_ingest)
     remove = commands.add_parser("remove", help="take documents out again")
-    remove.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    remove.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="files or folders")
     remove.set_defaults(run=_remove)
     held = commands.add_parser("documents", help="list what was added")
     held.set_defaults(run=_documents)

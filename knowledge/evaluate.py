@@ -7,7 +7,6 @@ the ids is a hit, the first five passages count. A passage is also named by itse
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +29,8 @@ from knowledge.relevance import (
 from knowledge.retriever import Retriever
 from knowledge.text import terms
 from knowledge.types import Passage
+from tools.errors import UserInputError
+from tools.json_lines import read_rows
 
 TOP = 5
 LANGUAGES = ("zh", "en")
@@ -57,15 +58,23 @@ class Result(NamedTuple):
 
 
 def read_cases(paths: Iterable[Path]) -> list[Case]:
-    """Cases of JSONL files."""
+    """Cases of JSONL files.
+
+    Raises:
+        UserInputError: If a file cannot be read or a row is no labelled query.
+    """
     found = []
     for path in paths:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if line.strip():
-                row = json.loads(line)
+        for number, row in enumerate(read_rows(path), start=1):
+            try:
                 named = (row["gold_claims"], row["also_ok"], row.get("gold_passages", ()))
                 accepted = frozenset(key for keys in named for key in keys)
                 found.append(Case(row["id"], row["lang"], row["query"], accepted))
+            except (KeyError, TypeError) as error:
+                raise UserInputError(
+                    f"{path}: row {number} is no labelled query ({error}); it needs id, lang, "
+                    "query, gold_claims and also_ok."
+                ) from error
     return found
 
 

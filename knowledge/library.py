@@ -25,10 +25,12 @@ from knowledge.chunker import Piece, pieces
 from knowledge.embedders import Embedder, embedder_id, make_embedder
 from knowledge.locks import file_lock, put_in_place, write_atomically
 from knowledge.manifest import (
+    LEADS_OUT,
     Entry,
     FileResult,
     entry_key,
     files_below,
+    leads_out,
     owner_of,
     section_of,
 )
@@ -190,7 +192,10 @@ class Library:
         with self._writing(), self._opened(), Reader(self._limits) as reader:
             known = {e.key: e for e in self.entries()}
             for path in files:
-                note(self._ingest_one(path, collection, known, reader))
+                if leads_out(path, paths):
+                    note(FileResult(str(path.absolute()), "rejected", LEADS_OUT))
+                else:
+                    note(self._ingest_one(path, collection, known, reader))
             if prune:
                 there = {str(f.absolute()) for f in files}
                 for entry in known.values():

@@ -66,15 +66,40 @@ def section_of(record: Record, entry: Entry) -> Section:
     )
 
 
+LEADS_OUT = "a link that leads out of the folder given; name its target to add it"
+
+
+def leads_out(path: Path, folders: Sequence[Path]) -> bool:
+    """Whether a file was met below a folder given and lies, its links followed, in none of them.
+
+    Args:
+        path: As `files_below` gives it; one that is itself among the paths given is taken as meant.
+        folders: The paths given.
+    """
+    if path in folders:
+        return False
+    real = path.resolve()
+    return not any(real.is_relative_to(folder.resolve()) for folder in folders)
+
+
+def _is_met(path: Path, folders: Sequence[Path]) -> bool:
+    if path.is_file():
+        return path.suffix.lower() in SUFFIXES
+    return path.is_symlink() and path.is_dir() and leads_out(path, folders)
+
+
 def files_below(paths: Sequence[Path]) -> Iterable[Path]:
-    """Files given, and those of a known kind inside folders given, hidden ones left out."""
+    """Files given, and those of a known kind inside folders given, hidden ones left out.
+
+    Folders that are links are not entered. Links that lead out are given too, so that `leads_out`
+    can report them.
+    """
     for path in paths:
         if path.is_dir():
             yield from sorted(
                 f
                 for f in path.rglob("*")
-                if f.is_file()
-                and f.suffix.lower() in SUFFIXES
+                if _is_met(f, paths)
                 and not any(p.startswith(".") for p in f.relative_to(path).parts)
             )
         elif path.exists():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -173,20 +174,28 @@ def read_bytes(path: Path) -> bytes:
     """A file's bytes.
 
     Raises:
-        UnreadableDocumentError: If it cannot be opened, is empty or too large.
+        UnreadableDocumentError: If it is no regular file, cannot be opened, is empty or too large.
     """
     try:
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise UnreadableDocumentError(
-                path, f"{size:,} bytes; {MAX_FILE_BYTES:,} at most, so split it"
-            )
-        data = path.read_bytes()
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise UnreadableDocumentError(path, "not a regular file")
+        if found.st_size > MAX_FILE_BYTES:
+            raise _too_large(path, found.st_size)
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)  # files of /proc say 0 bytes and give more
+        if len(data) > MAX_FILE_BYTES:
+            raise _too_large(path, len(data))
     except OSError as error:
         raise UnreadableDocumentError(path, f"cannot be read ({error.strerror})") from error
     if not data.strip():
         raise UnreadableDocumentError(path, "empty file")
     return data
+
+
+def _too_large(path: Path, size: int) -> UnreadableDocumentError:
+    limit = f"{MAX_FILE_BYTES:,} at most, so split it"
+    return UnreadableDocumentError(path, f"{size:,} bytes; {limit}")
 
 
 def parse_document(data: bytes, path: Path) -> list[Block]:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol, cast
 
+from tools.arguments import CommandParser
 from tools.console import run_console
 from tools.errors import AdvisorError
 
@@ -49,14 +50,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"Unknown command {name!r}. Known: {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
+    if name == "catalog":
+        arguments = _with_action(arguments)
     command = cast(Command, importlib.import_module(f"tools.cli.{name}"))
-    parser = argparse.ArgumentParser(prog=f"python -m tools {name}", description=COMMANDS[name])
+    parser = CommandParser(prog=f"python -m tools {name}", description=COMMANDS[name])
     command.add_arguments(parser)
     try:
         return command.run(parser.parse_args(arguments[1:]))
     except AdvisorError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def _with_action(arguments: list[str]) -> list[str]:
+    """`catalog p5.48xlarge` is a lookup, written without its word."""
+    from tools.cli.catalog import ACTIONS
+
+    is_name = len(arguments) > 1 and not arguments[1].startswith("-")
+    if not is_name or arguments[1] in ACTIONS:
+        return arguments
+    return [arguments[0], "lookup", *arguments[1:]]
 
 
 if __name__ == "__main__":

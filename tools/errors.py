@@ -29,6 +29,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_LONGEST = 80
+"""Characters of what was given that a message repeats."""
+
+
+def _shown(given: object) -> str:
+    """What was given, in quotes where it is text, cut to a length that a sentence can hold."""
+    if isinstance(given, str) and len(given) > _LONGEST:
+        return f"{given[:_LONGEST]!r}…"
+    return repr(given)
+
 
 class AdvisorError(Exception):
     """Base of all errors of this project."""
@@ -46,7 +56,9 @@ class _UnknownNameError(UserInputError):
         self.given = given
         self.candidates = tuple(candidates)
         closest = f" Closest: {', '.join(self.candidates)}." if self.candidates else ""
-        super().__init__(f"Unknown {self.kind} {given!r}.{closest} Known names: {self.listing}.")
+        super().__init__(
+            f"Unknown {self.kind} {_shown(given)}.{closest} Known names: {self.listing}."
+        )
 
 
 class UnknownModelError(_UnknownNameError):
@@ -77,7 +89,8 @@ class _AmbiguousNameError(UserInputError):
         self.given = given
         self.candidates = tuple(candidates)
         super().__init__(
-            f"{self.kind} {given!r} names several rows: {', '.join(self.candidates)}. Name one."
+            f"{self.kind} {_shown(given)} names several rows:"
+            f" {', '.join(self.candidates)}. Name one."
         )
 
 
@@ -106,7 +119,10 @@ class BadQuantityError(UserInputError):
         self.field = field
         self.given = given
         self.allowed = allowed
-        super().__init__(f"{field} is {given!r}; allowed: {allowed}.")
+        if given is None:
+            super().__init__(f"{field} is missing; give {allowed}.")
+        else:
+            super().__init__(f"{field} is {_shown(given)}; allowed: {allowed}.")
 
 
 class MissingCredentialsError(UserInputError):

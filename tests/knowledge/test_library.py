@@ -20,6 +20,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from knowledge import KnowledgeSettings, Library, Retriever
+from knowledge.cli import main
 from knowledge.manifest import FileResult
 from knowledge.parsers import MAX_FILE_BYTES, UnreadableDocumentError, parse_document
 from knowledge.reading import Limits, Reader
@@ -434,3 +435,77 @@ def test_two_ingests_at_once_both_arrive(tmp_path: Path) -> None:
     snapshot = Library(settings).snapshot()
     assert snapshot is not None
     assert len(snapshot.passages) == 10
+
+
+def test_what_is_no_regular_file_is_refused_unread(
+    settings: KnowledgeSettings, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    results = Library(settings).ingest([Path("/dev/zero"), pipe])
+    assert statuses(results) == ["rejected", "rejected"]
+    assert {r.reason for r in results} == {"not a regular file"}
+
+
+def test_links_that_lead_out_of_the_folder_are_reported_and_not_followed(
+    settings: KnowledgeSettings, tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    inside = a_file(folder)
+    outside = a_file(tmp_path / "elsewhere", "secret.txt", "The zeppelin code is 4711.")
+    (folder / "link.txt").symlink_to(outside)
+    (folder / "linked-folder").symlink_to(outside.parent)
+    (folder / "same.md").symlink_to(inside)
+    results = {Path(r.path).name: r for r in Library(settings).ingest([folder])}
+    assert {name: r.status for name, r in results.items()} == {
+        "rules.md": "added", "same.md": "added", "link.txt": "rejected",
+        "linked-folder": "rejected",
+    }  # fmt: skip
+    assert "leads out" in results["link.txt"].reason
+    assert "4711" not in " ".join(found(settings, "zeppelin code"))
+    assert statuses(Library(settings).ingest([folder / "link.txt"])) == ["added"]
+
+
+@pytest.mark.parametrize("words", [["ingest", ""], ["ingest", " "], ["remove", ""]])
+def test_an_empty_path_is_not_the_working_directory(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "the path is empty" in capsys.readouterr().err
+
+
+def test_no_documents_are_said_to_be_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XUANKA_STATE_DIR", str(tmp_path))
+    assert main(["documents"]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "No documents yet" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "content", "said"),
+    [
+        (["search", "--out", "x", "--batch"], None, "cannot be read"),
+        (["search", "--out", "x", "--batch"], '{"id": 1}\n', "row 1 needs"),
+        (["evaluate", "--cases"], None, "cannot be read"),
+        (["evaluate", "--cases"], '{"id": "a"}\n', "row 1 is no labelled query"),
+    ],
+)
+def test_rows_that_cannot_be_used_are_said_in_a_line(
+    words: list[str],
+    content: str | None,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    assert main([*words, str(path)]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from tools.catalog import Family, InstanceLookup, InstanceOffer, Need
 
 
+ACTIONS = ("summary", "lookup", "family", "card", "need", "refresh")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's flags."""
     shared = argparse.ArgumentParser(add_help=False)

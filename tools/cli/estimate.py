@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools.cli.workload_flags import add_workload_arguments, read_workload
+from tools.errors import UserInputError
+from tools.json_lines import read_rows
 from tools.memory import MemoryEstimate
 from tools.units import format_bytes, format_gib
 
@@ -37,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     if args.cases is not None:
         return _cases(args)
+    if args.out is not None:
+        raise UserInputError("--out is where the answers of --cases go; give --cases IN.jsonl too.")
     if args.custom is not None:
         return _custom(args)
     from tools.memory import estimate
@@ -91,8 +95,7 @@ def simulation_text(found: Simulation) -> str:
 
 def _cases(args: argparse.Namespace) -> int:
     answer = _answerer(simulates=args.simulate)
-    lines = [line for line in args.cases.read_text(encoding="utf-8").splitlines() if line.strip()]
-    answers = [json.dumps(answer(json.loads(line)), ensure_ascii=False) for line in lines]
+    answers = [json.dumps(answer(row), ensure_ascii=False) for row in read_rows(args.cases)]
     text = "\n".join(answers) + "\n"
     if args.out is None:
         print(text, end="")

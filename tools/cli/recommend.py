@@ -8,6 +8,7 @@ import time
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from tools.arguments import amount, count, name, one_model
 from tools.errors import BadQuantityError
 
 if TYPE_CHECKING:
@@ -20,36 +21,37 @@ _WARM_RUNS = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's flags."""
     run_ = parser.add_argument_group("what is run")
-    run_.add_argument("--model", help="name in any spelling")
-    run_.add_argument("--params-b", type=float, help="nominal size in billions, without a name")
-    run_.add_argument("--need-gib", type=float, help="memory that is known already, GiB")
+    parser.add_argument("name", nargs="?", type=name, metavar="MODEL", help="the same as --model")
+    run_.add_argument("--model", type=name, help="name in any spelling, a size, a config.json")
+    run_.add_argument("--params-b", type=amount, help="nominal size in billions, without a name")
+    run_.add_argument("--need-gib", type=amount, help="memory that is known already, GiB")
     run_.add_argument("--task", choices=("train", "infer"), default="infer")
     run_.add_argument("--method", default="lora", help="full, lora, qlora (with --task train)")
-    run_.add_argument("--seq-len", type=int)
-    run_.add_argument("--batch", type=int, help="sequences per GPU and step")
-    run_.add_argument("--context", type=int, help="tokens per served sequence")
-    run_.add_argument("--concurrency", type=int)
-    run_.add_argument("--weight-format", help="bf16, fp8, awq-int4, gguf-q4_k_m, ...")
-    run_.add_argument("--engine")
+    run_.add_argument("--seq-len", type=count)
+    run_.add_argument("--batch", type=count, help="sequences per GPU and step")
+    run_.add_argument("--context", type=count, help="tokens per served sequence")
+    run_.add_argument("--concurrency", type=count)
+    run_.add_argument("--weight-format", type=name, help="bf16, fp8, awq-int4, gguf-q4_k_m, ...")
+    run_.add_argument("--engine", type=name)
     work = parser.add_argument_group("how much")
-    work.add_argument("--hours", type=float)
-    work.add_argument("--tokens", type=float, help="training tokens of one epoch")
-    work.add_argument("--samples", type=float)
-    work.add_argument("--tokens-per-sample", type=float)
-    work.add_argument("--epochs", type=float, default=1)
+    work.add_argument("--hours", type=amount)
+    work.add_argument("--tokens", type=amount, help="training tokens of one epoch")
+    work.add_argument("--samples", type=amount)
+    work.add_argument("--tokens-per-sample", type=amount)
+    work.add_argument("--epochs", type=amount, default=1)
     limits = parser.add_argument_group("what is acceptable")
     limits.add_argument("--provider", action="append", default=[])
-    limits.add_argument("--region", help="region, city or group (cn = mainland China)")
-    limits.add_argument("--gpus", type=int, help="exactly this many")
+    limits.add_argument("--region", type=name, help="region, city or group (cn = mainland China)")
+    limits.add_argument("--gpus", type=count, help="exactly this many")
     limits.add_argument("--budget", type=Decimal)
     limits.add_argument("--currency", default="CNY")
     limits.add_argument("--per", choices=("hour", "month", "run"), default="hour")
-    limits.add_argument("--hours-per-month", type=float)
-    limits.add_argument("--deadline-hours", type=float)
+    limits.add_argument("--hours-per-month", type=amount)
+    limits.add_argument("--deadline-hours", type=amount)
     limits.add_argument("--spot", action="store_true")
     limits.add_argument("--nvlink", action="store_true")
     limits.add_argument("--rdma", action="store_true")
-    limits.add_argument("--limit", type=int, default=5)
+    limits.add_argument("--limit", type=count, default=5)
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.add_argument("--time", action="store_true", help="print how long it takes, warm")
 
@@ -85,11 +87,13 @@ def _workload(args: argparse.Namespace) -> TrainingWorkload | InferenceWorkload 
 
         size = bytes_from_gib(args.need_gib)
         return PlainNeed(size, size, splits=args.gpus is not None and args.gpus > 1)
+    from tools.cli.workload_flags import read_model
     from tools.memory import InferenceWorkload, TrainingWorkload, split_method
-    from tools.models import find_model, reference_model
+    from tools.models import reference_model
 
-    if args.model is not None:
-        model = find_model(args.model).spec
+    named = one_model(args.name, args.model)
+    if named is not None:
+        model = read_model(named)
     elif args.params_b is not None:
         model = reference_model(args.params_b)
     else:

@@ -7,6 +7,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tools.arguments import amount, count, name, one_model
+from tools.errors import UserInputError
+from tools.json_lines import read_rows
+
 if TYPE_CHECKING:
     from tools.provenance import Assumption, Figure
 
@@ -17,22 +21,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, help="where the answers go, one JSON object a line")
     parser.add_argument("--score", type=Path, nargs="+", help="rows with their truths: error table")
     parser.add_argument("--runs", action="store_true", help="published whole runs against ours")
-    parser.add_argument("--model", help="a model by any spelling, or a size such as 7B")
-    parser.add_argument("--gpu", help="a card by any spelling")
-    parser.add_argument("--gpus", type=int, default=1, help="number of cards")
+    parser.add_argument("name", nargs="?", type=name, metavar="MODEL", help="the same as --model")
+    parser.add_argument("--model", type=name, help="a model by any spelling, or a size such as 7B")
+    parser.add_argument("--gpu", type=name, help="a card by any spelling")
+    parser.add_argument("--gpus", type=count, default=1, help="number of cards")
     parser.add_argument("--train", action="store_true", help="training speed instead of serving")
     parser.add_argument("--method", choices=["full", "lora", "qlora"], default="lora")
-    parser.add_argument("--seq", type=int, help="tokens of a training sequence")
-    parser.add_argument("--batch", type=float, help="sequences per GPU, or streams when serving")
-    parser.add_argument("--engine", help="vllm, sglang, llama.cpp, transformers, ...")
-    parser.add_argument("--format", help="bf16, fp8, awq, gptq-int4, Q4_K_M, ...")
-    parser.add_argument("--prompt", type=int, help="tokens of a prompt")
-    parser.add_argument("--output", type=int, help="tokens generated")
+    parser.add_argument("--seq", type=count, help="tokens of a training sequence")
+    parser.add_argument("--batch", type=amount, help="sequences per GPU, or streams when serving")
+    parser.add_argument("--engine", type=name, help="vllm, sglang, llama.cpp, transformers, ...")
+    parser.add_argument("--format", type=name, help="bf16, fp8, awq, gptq-int4, Q4_K_M, ...")
+    parser.add_argument("--prompt", type=count, help="tokens of a prompt")
+    parser.add_argument("--output", type=count, help="tokens generated")
     parser.add_argument("--json", action="store_true", help="figures as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Answers a file of cases, prints an error table, or answers one question from flags."""
+    if args.out is not None and args.cases is None:
+        raise UserInputError("--out is where the answers of --cases go; give --cases IN.jsonl too.")
+    args.model = one_model(args.name, args.model)
     if args.cases:
         return _answer_file(args.cases, args.out)
     if args.score:
@@ -40,18 +48,14 @@ def run(args: argparse.Namespace) -> int:
     if args.runs:
         return _runs(args.json)
     if not args.model or not args.gpu:
-        print("Give --model and --gpu, or --cases with --out, or --score.")
-        return 2
+        raise UserInputError("Give a model and --gpu, or --cases with --out, or --score.")
     return _train(args) if args.train else _serve(args)
 
 
 def _answer_file(source: Path, target: Path | None) -> int:
     from tools.speed.answers import answer_case
 
-    lines = []
-    for line in source.read_text(encoding="utf-8").splitlines():
-        if line.strip():
-            lines.append(json.dumps(answer_case(json.loads(line)), ensure_ascii=False))
+    lines = [json.dumps(answer_case(row), ensure_ascii=False) for row in read_rows(source)]
     text = "\n".join(lines) + "\n"
     if target is None:
         print(text, end="")
@@ -66,12 +70,7 @@ def _score(sources: list[Path], as_json: bool) -> int:
 
     from tools.speed.answers import score_rows
 
-    rows = [
-        json.loads(line)
-        for source in sources
-        for line in source.read_text(encoding="utf-8").splitlines()
-        if line.strip()
-    ]
+    rows = [row for source in sources for row in read_rows(source)]
     scores = score_rows(rows)
     if as_json:
         print(json.dumps([asdict(score) for score in scores]))
@@ -129,11 +128,11 @@ def _size(text: str) -> tuple[str | None, float | None]:
 def _train(args: argparse.Namespace) -> int:
     from tools.speed import TrainingJob, training_speed
 
-    name, size = _size(args.model)
+    model, size = _size(args.model)
     speed = training_speed(
         TrainingJob(
             gpu=args.gpu,
-            model=name,
+            model=model,
             params_b=size,
             method=args.method,
             num_gpus=args.gpus,
@@ -147,16 +146,16 @@ def _train(args: argparse.Namespace) -> int:
 def _serve(args: argparse.Namespace) -> int:
     from tools.speed import ServingJob, serving_speed
 
-    name, size = _size(args.model)
+    model, size = _size(args.model)
     speed = serving_speed(
         ServingJob(
             gpu=args.gpu,
-            model=name,
+            model=model,
             params_b=size,
             engine=args.engine,
             weight_format=args.format,
             num_gpus=args.gpus,
-            concurrency=int(args.batch or 1),
+            concurrency=max(1, int(args.batch or 1)),
             prompt_len=args.prompt,
             output_len=args.output,
         )

@@ -3,50 +3,67 @@
 from __future__ import annotations
 
 import argparse
+import re
 
+from tools.arguments import LARGEST, amount, count, name, shown
 from tools.errors import BadQuantityError
 from tools.gpus import find_gpu
 from tools.memory import InferenceWorkload, TrainingWorkload, Workload, split_method
-from tools.models import ModelSpec, find_model, model_from_hf_config, reference_model
+from tools.models import ModelSpec, find_model, model_from_config_file, reference_model
+
+_SIZE = re.compile(r"=\s*(?!0*[1-9])|[a-z]\s*=?\s*nan|(?<![a-z])(?:tp|pp|cp|ep)[-_ =]?0+(?!\d)")
+"""A size of a parallel group that is none: tp=nan, pp=, tp0."""
+
+
+def _layout(text: str) -> str:
+    """A parallelism as written; its words are read where the memory is computed.
+
+    Raises:
+        ArgumentTypeError: If it is empty or a size in it is no number from 1 on.
+    """
+    if _SIZE.search(text.casefold()):
+        raise argparse.ArgumentTypeError(f"given {shown(text)!r}; allowed: tp4+dp2, zero3 and such")
+    return name(text)
+
 
 _TRAINING = (
-    ("--method", str, "full, lora, qlora, dora, galore, freeze; with an objective: dpo+lora"),
-    ("--precision", str, "fp32, bf16-mixed, fp16-mixed, pure-bf16, pure-fp16, fp8"),
-    ("--quantization", str, "nf4, int8, gptq-int4, ..."),
-    ("--optimizer", str, "adamw, adamw-8bit, adafactor, lion, muon, ..."),
-    ("--seq-len", int, "tokens per sequence"),
-    ("--lora-rank", int, "rank of the adapters"),
-    ("--gradient-checkpointing", str, "none, full, selective"),
-    ("--framework", str, "hf-trainer, llama-factory, ms-swift, torchtune, litgpt, ..."),
-    ("--parallelism", str, "ddp, zero2, zero3, fsdp, tp4+dp2, ..."),
-    ("--target-len", int, "encoder-decoders: tokens of the target"),
+    ("--method", name, "full, lora, qlora, dora, galore, freeze; with an objective: dpo+lora"),
+    ("--precision", name, "fp32, bf16-mixed, fp16-mixed, pure-bf16, pure-fp16, fp8"),
+    ("--quantization", name, "nf4, int8, gptq-int4, ..."),
+    ("--optimizer", name, "adamw, adamw-8bit, adafactor, lion, muon, ..."),
+    ("--seq-len", count, "tokens per sequence"),
+    ("--lora-rank", count, "rank of the adapters"),
+    ("--gradient-checkpointing", name, "none, full, selective"),
+    ("--framework", name, "hf-trainer, llama-factory, ms-swift, torchtune, litgpt, ..."),
+    ("--parallelism", _layout, "ddp, zero2, zero3, fsdp, tp4+dp2, ..."),
+    ("--target-len", count, "encoder-decoders: tokens of the target"),
 )
 _SAMPLES = (
-    ("--image-px", int, "side of an image: vision, detection, diffusion"),
-    ("--frames", int, "frames of a video"),
+    ("--image-px", count, "side of an image: vision, detection, diffusion"),
+    ("--frames", count, "frames of a video"),
 )
 _SERVING = (
-    ("--engine", str, "vllm, sglang, transformers, llama.cpp, ollama, ..."),
-    ("--weight-format", str, "bf16, fp8, awq-int4, gguf-q4_k_m, ..."),
-    ("--context-len", int, "tokens per sequence that the cache must hold"),
-    ("--prompt-len", int, "tokens of the prompt"),
-    ("--kv-dtype", str, "bf16, fp8, q8_0, ..."),
-    ("--gpu-memory-utilization", float, "share of the card for a server's pool"),
+    ("--engine", name, "vllm, sglang, transformers, llama.cpp, ollama, ..."),
+    ("--weight-format", name, "bf16, fp8, awq-int4, gguf-q4_k_m, ..."),
+    ("--context-len", count, "tokens per sequence that the cache must hold"),
+    ("--prompt-len", count, "tokens of the prompt"),
+    ("--kv-dtype", name, "bf16, fp8, q8_0, ..."),
+    ("--gpu-memory-utilization", amount, "share of the card for a server's pool"),
 )
 
 
 def add_workload_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the flags of a workload."""
     parser.add_argument(
-        "model", nargs="?", help="a model's name, a size such as 7B, or a config.json"
+        "model", nargs="?", type=name, help="a model's name, a size such as 7B, or a config.json"
     )
     parser.add_argument(
         "--task", choices=("train", "infer"), help="default: train when a method is given"
     )
-    parser.add_argument("--gpu", help="the card, any spelling")
-    parser.add_argument("--gpu-count", type=int, help="cards of the run")
+    parser.add_argument("--gpu", type=name, help="the card, any spelling")
+    parser.add_argument("--gpu-count", type=count, help="cards of the run")
     parser.add_argument(
-        "--batch", type=int, help="sequences per card and step, or served at a time"
+        "--batch", type=count, help="sequences per card and step, or served at a time"
     )
     parser.add_argument("--attention", choices=("eager", "sdpa", "flash"))
     parser.add_argument("--cpu-offload", action="store_true", default=None)
@@ -62,15 +79,14 @@ def read_model(text: str) -> ModelSpec:
         UnknownModelError: If nothing matches.
     """
     if text.endswith(".json"):
-        import json
-        from pathlib import Path
-
-        return model_from_hf_config(json.loads(Path(text).read_text(encoding="utf-8")), name=text)
+        return model_from_config_file(text)
     number = text.strip().casefold().removesuffix("b")
     try:
         size = float(number)
     except ValueError:
         return find_model(text).spec
+    if not 0 < size <= LARGEST:
+        raise BadQuantityError(field="model", given=text, allowed="a size above 0, such as 7B")
     return reference_model(size)
 
 

@@ -122,5 +122,7 @@ def closest_gpus(text: str, *, limit: int = 4) -> tuple[str, ...]:
     key, _ = take_apart(text[:100])
     index = gpu_index()
     near = difflib.get_close_matches(key, list(index.default), n=3 * limit, cutoff=0.6)
+    if not near and any(c.isdigit() for c in key):  # a number that no card of the series has
+        near = difflib.get_close_matches(key, list(index.default), n=3 * limit, cutoff=0.5)
     names = dict.fromkeys(index.default[hit].name for hit in near)
     return tuple(names)[:limit]
