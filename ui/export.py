@@ -7,6 +7,7 @@ import io
 import json
 from typing import TYPE_CHECKING
 
+from ui.markup import text
 from ui.reask import slot_rows, value_text
 from ui.sources import source_lines
 from ui.wording import say, say_or
@@ -47,7 +48,7 @@ def _cell(value: object) -> str:
 def to_markdown(question: str, answer: Answer) -> str:
     """Question, answer, corrections, assumptions and sources as one Markdown text."""
     lang = answer.language
-    quoted = "\n".join(f"> {line}" for line in question.splitlines()) or "> "
+    quoted = "\n".join(f"> {_plain(line)}" for line in question.splitlines()) or "> "
     blocks = [quoted, answer.text.strip()]
     if answer.corrections:
         rows = [f"- {c.premise} → {c.fact} ({c.source})" for c in answer.corrections]
@@ -64,6 +65,15 @@ def to_markdown(question: str, answer: Answer) -> str:
         blocks.append(_section(say("sources_title", lang), rows))
     blocks.append(f"_Xuanka {answer.version} · {answer.backend}_")
     return "\n\n".join(blocks) + "\n"
+
+
+def _plain(line: str) -> str:
+    r"""What a visitor wrote, for a Markdown reader that takes HTML and fetches images.
+
+    >>> _plain("<img src=x> ![a](http://b)")
+    '&lt;img src=x&gt; !\\\\[a](http://b)'
+    """
+    return text(line).replace("![", "!\\[")
 
 
 def _section(title: str, rows: list[str]) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+from tools.errors import UnknownGpuError, UnknownInstanceError, UnknownModelError
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -22,11 +25,23 @@ the assumption is reported.
 def build_server(settings: Settings) -> MCPServer:
     """The server with every tool of the toolbox."""
     from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
 
     from agent import build_toolbox
 
-    server = MCPServer(name="xuanka", title="Xuanka 选卡", instructions=INSTRUCTIONS)
-    for tool in build_toolbox(settings):
+    tools = {tool.name: tool for tool in build_toolbox(settings)}
+
+    class Server(MCPServer):
+        async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+            """Calls a tool; a name that it has no argument of is said, not passed over."""
+            if name in tools and (wrong := unknown_arguments(tools[name], arguments)):
+                raise ToolError(wrong)
+            return await super().call_tool(name, arguments, context)
+
+    server = Server(
+        name="xuanka", title="Xuanka 选卡", instructions=INSTRUCTIONS, version=version("xuanka")
+    )
+    for tool in tools.values():
         if not tool.needs_own_machine or settings.own_machine:
             server.add_tool(
                 _function(tool), name=tool.name, description=tool.described(),
@@ -34,6 +49,27 @@ def build_server(settings: Settings) -> MCPServer:
             )  # fmt: skip
     _add_guidance(server)
     return server
+
+
+def unknown_arguments(tool: Tool[Any], given: Mapping[str, Any]) -> str | None:
+    """What is wrong with the names of a call's arguments; None when nothing is."""
+    from difflib import get_close_matches
+
+    known = list(tool.arguments.model_fields)
+    problems = []
+    for name in sorted(set(given) - set(known)):
+        near = get_close_matches(name, known, n=1, cutoff=0.5)
+        closest = f"; closest: {near[0]}" if near else ""
+        problems.append(f"{name[:80]!r} is no argument of {tool.name}{closest}.")
+    return f"{' '.join(problems)} Known: {', '.join(known)}." if problems else None
+
+
+def _for_a_client(hint: str) -> str:
+    """Names are listed by tools here; commands of a terminal are of no use to a client."""
+    for kind, tool in ((UnknownModelError, "find_model"), (UnknownGpuError, "find_gpu"),
+                       (UnknownInstanceError, "find_instances")):  # fmt: skip
+        hint = hint.replace(f"Known names: {kind.listing}", f"Look names up with {tool}")
+    return hint
 
 
 def _function(tool: Tool[Any]) -> Callable[..., Any]:
@@ -45,7 +81,7 @@ def _function(tool: Tool[Any]) -> Callable[..., Any]:
     def call(**values: Any) -> Any:
         result = tool.call({k: v for k, v in values.items() if v is not None})
         if not result.ok:
-            raise ToolError(result.hint or "The arguments cannot be used.")
+            raise ToolError(_for_a_client(result.hint or "The arguments cannot be used."))
         return result.report
 
     parameters = [

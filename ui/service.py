@@ -191,11 +191,14 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         problems = "; ".join(
-            f"{'.'.join(str(p) for p in e['loc'][1:]) or 'body'}: {e['msg']}"
+            f"{'.'.join(str(p) for p in e['loc'][1:]) or 'body'}: "
+            + e["msg"].removeprefix("Value error, ")
             for e in error.errors()[:5]
         )
         is_chat = request.url.path == "/v1/chat/completions"
         body = error_body("invalid_request_error", problems, request.scope.get("request_id"))
+        where = error.errors()[0]["loc"][1:]
+        body["error"]["param"] = str(where[0]) if where else None
         return JSONResponse(body, 400 if is_chat else 422)
 
     @app.exception_handler(HTTPException)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -61,6 +62,27 @@ def test_unknown_name_is_an_error_with_candidates() -> None:
 
 def test_bad_argument_is_an_error_in_words() -> None:
     assert call("estimate_memory", {"model": "Qwen2.5-7B", "batch": -1}).is_error
+
+
+def test_unknown_name_points_to_a_tool_and_to_no_terminal() -> None:
+    for name, arguments in (("find_model", {"name": "Qwen9-7B"}), ("find_gpu", {"name": "A10O"})):
+        text = call(name, arguments).content[0].text
+        assert f"with {name}" in text
+        assert "python -m" not in text
+
+
+def test_unknown_argument_is_refused_with_the_closest() -> None:
+    result = call("estimate_memory", {"model": "Qwen2.5-7B", "batchsize": 4})
+    assert result.is_error
+    assert "'batchsize' is no argument of estimate_memory; closest: batch" in result.content[0].text
+
+
+def test_the_server_has_the_packages_version() -> None:
+    async def run() -> Any:
+        async with mcp.Client(build_server(Settings())) as client:
+            return client.server_info.version
+
+    assert asyncio.run(run()) == version("xuanka")
 
 
 def test_http_endpoint_lists_tools() -> None:

@@ -94,3 +94,75 @@ def test_missing_token_is_an_authentication_error() -> None:
 
     with pytest.raises(openai.AuthenticationError):
         asyncio.run(run())
+
+
+def completed(**fields: Any) -> Any:
+    async def run() -> Any:
+        body = {"model": "xuanka", "messages": [USER], **fields}
+        made = await client_of(FakeAdvisor()).chat.completions.create(**body)
+        return [chunk async for chunk in made] if fields.get("stream") else made
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "said"),
+    [
+        ({"n": 3}, "n", "one answer"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools", "Leave them out"),
+        ({"response_format": {"type": "json_object"}}, "response_format", "/v1/ask"),
+        ({"temperature": 99}, "temperature", "less than or equal to 2"),
+        ({"max_tokens": 0}, "max_tokens", "greater than or equal to 1"),
+        ({"stop": ["a"] * 5}, "stop", "at most 4"),
+        ({"messages": [{"role": "user", "content": None}]}, "messages", "no text"),
+        ({"messages": [{"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": "data:,"}}]}]}, "messages", "as text"),
+        ({"messages": [{"role": "user", "content": "显" * 33_334}]}, "messages", "100002 bytes"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_cannot_be_done_is_refused_in_openais_form(
+    fields: dict[str, Any], param: str, said: str, stream: bool
+) -> None:
+    with pytest.raises(openai.BadRequestError) as refused:
+        completed(**fields, stream=stream)
+    assert refused.value.param == param
+    assert said in refused.value.message
+
+
+def test_fields_that_change_nothing_are_taken() -> None:
+    reply = completed(n=1, temperature=0.5, tools=[], response_format={"type": "text"})
+    assert reply.choices[0].message.content.endswith("You asked: hello")
+
+
+@pytest.mark.parametrize(
+    ("fields", "text", "finish"),
+    [
+        ({"max_tokens": 2}, "Turn 1 o", "length"),
+        ({"max_completion_tokens": 500}, "Turn 1 of this conversation. You asked: hello", "stop"),
+        ({"stop": "conversation. You"}, "Turn 1 of this ", "stop"),
+        ({"stop": ["nowhere", "asked"]}, "Turn 1 of this conversation. You ", "stop"),
+        ({"stop": "hellos"}, "Turn 1 of this conversation. You asked: hello", "stop"),
+    ],
+)
+def test_the_answer_ends_where_the_client_wants(
+    fields: dict[str, Any], text: str, finish: str
+) -> None:
+    choice = completed(**fields).choices[0]
+    assert (choice.message.content, choice.finish_reason) == (text, finish)
+    chunks = [c.choices[0] for c in completed(**fields, stream=True)]
+    streamed = "".join(c.delta.content or "" for c in chunks)
+    assert (
+        streamed.rstrip(" ") if finish == "stop" and text.endswith("hello") else streamed
+    ) == text
+    assert chunks[-1].finish_reason == finish
+
+
+def test_the_model_is_found_by_its_name() -> None:
+    async def run() -> None:
+        client = client_of(FakeAdvisor())
+        assert (await client.models.retrieve("xuanka")).id == "xuanka"
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("gpt-x")
+
+    asyncio.run(run())

@@ -103,7 +103,7 @@ def test_payload_holds_question_answer_and_markdown() -> None:
     data = json.loads(payload)
     assert data["question"] == 'say "hi" <b>'
     assert data["answer"] == answer.model_dump(mode="json")
-    assert data["markdown"].startswith('> say "hi" <b>\n')
+    assert data["markdown"].startswith('> say "hi" &lt;b&gt;\n')
 
 
 def test_verdict_badge_has_a_word_beside_the_colour() -> None:
@@ -273,3 +273,8 @@ def test_rows_of_one_price_list_are_one_source_under_the_clouds_name() -> None:
 def test_same_passage_under_two_ids_is_listed_once() -> None:
     twice = [{"id": f"guide:x#{n}", "title": "VRAM", "locator": "note vram"} for n in range(2)]
     assert [line.id for line in source_lines(an_answer(citations=twice))] == ["guide:x#0"]
+
+
+def test_a_download_quotes_the_question_without_html_and_images() -> None:
+    shown = to_markdown("<img src=x onerror=y> ![a](http://b) A10 & 7B?", an_answer())
+    assert shown.startswith(r"> &lt;img src=x onerror=y&gt; !\[a](http://b) A10 &amp; 7B?")

@@ -338,3 +338,12 @@ def test_without_origins_a_preflight_opens_nothing() -> None:
         reply = client.options("/v1/ask", headers=headers)
     assert reply.status_code >= 400
     assert "access-control-allow-origin" not in reply.headers
+
+
+@pytest.mark.parametrize(("question", "status"), [("显" * 33_333 + "a", 200), ("显" * 33_334, 422)])
+def test_a_question_has_one_limit_in_bytes(client: TestClient, question: str, status: int) -> None:
+    reply = client.post("/v1/ask", json={"question": question})
+    assert reply.status_code == status
+    if status == 422:
+        assert "100002 bytes; at most 100000" in reply.json()["error"]["message"]
+        assert reply.json()["error"]["param"] == "question"

@@ -47,7 +47,7 @@ _FOR_GOOD = frozenset({
 })  # fmt: skip
 _UNKNOWN = frozenset({"internal_error", "fatal_error", "request_timeout", "service_unavailable"})
 _PROMPTS = 4
-_OF_FORM = (KeyError, IndexError, TypeError, AttributeError, ValueError)
+_OF_FORM = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)
 """What Bolt raises on fields that it expects and does not find."""
 
 
@@ -153,6 +153,10 @@ def _listen(bolt: App, inbox: Inbox, settings: ServiceSettings) -> None:
     def take(body: dict[str, Any], next: Callable[[], Any]) -> Any:
         if not is_ours(body, settings):
             return BoltResponse(status=403, body="")
+        url = body.get("response_url")
+        if url is not None and not reply_url.is_of(str(url), settings.slack_reply_origins):
+            words = "Refused: response_url is not a URL of Slack's."
+            return BoltResponse(status=400, body=error_body("invalid_request_error", words))
         if body.get("type") != "event_callback":
             return next()
         event, event_id = body.get("event"), body.get("event_id")

@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import anyio.to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
-from agent import Answer, Answered, TextDelta, Tool, ToolFinished, ToolStarted, Withdrawn
+from agent import (
+    MAX_QUESTION_BYTES,
+    Answer,
+    Answered,
+    TextDelta,
+    Tool,
+    ToolFinished,
+    ToolStarted,
+    Withdrawn,
+)
 from tools.errors import AdvisorError, BackendError, UserInputError
 from ui.desk import Desk, Overloaded, TookTooLong
 from ui.http.protection import error_body
@@ -23,7 +32,6 @@ if TYPE_CHECKING:
     from agent import Event
 
 log = logging.getLogger("xuanka.api")
-MAX_QUESTION = 200_000
 _JSON = "application/json"
 SHORT_PATHS = {
     "/v1/estimate": "estimate_memory",
@@ -55,14 +63,34 @@ EVENT_STREAM: dict[str, Any] = {
 }
 
 
+def length_problem(question: str) -> str | None:
+    """What is wrong with the length of a question; None when nothing is.
+
+    >>> length_problem("é" * 50_001)
+    'The question has 100002 bytes; at most 100000 are read. Send the part that matters.'
+    """
+    size = len(question.encode())
+    if size <= MAX_QUESTION_BYTES:
+        return None
+    most = f"at most {MAX_QUESTION_BYTES} are read"
+    return f"The question has {size} bytes; {most}. Send the part that matters."
+
+
+def _short_enough(question: str) -> str:
+    if problem := length_problem(question):
+        raise ValueError(problem)
+    return question
+
+
 class AskBody(BaseModel):
     """A question."""
 
     model_config = ConfigDict(extra="forbid")
 
-    question: str = Field(
-        max_length=MAX_QUESTION,
-        description="Chinese or English; logs and configs may be pasted",
+    question: Annotated[str, AfterValidator(_short_enough)] = Field(
+        json_schema_extra={"maxLength": MAX_QUESTION_BYTES},
+        description="Chinese or English; logs and configs may be pasted; at most "
+        f"{MAX_QUESTION_BYTES} bytes of UTF-8",
         examples=["7B 微调能在 A10 上跑吗?"],
     )
     thread: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")] | None = Field(

@@ -17,6 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui.config import ApiToken, ServiceSettings
+from ui.http.logs import request_id as current_id
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -64,6 +65,11 @@ async def refuse(
     await send({"type": "http.response.body", "body": body})
 
 
+def _current_id() -> str | None:
+    found = current_id.get()
+    return None if found == "-" else found
+
+
 def error_body(kind: str, message: str, request_id: object = None) -> dict[str, Any]:
     """The one form of all errors; its fields are those that OpenAI's clients read too."""
     return {
@@ -72,7 +78,7 @@ def error_body(kind: str, message: str, request_id: object = None) -> dict[str, 
             "type": kind,
             "param": None,
             "code": None,
-            "request_id": request_id,
+            "request_id": request_id or _current_id(),
         }
     }
 

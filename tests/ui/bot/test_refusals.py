@@ -25,6 +25,7 @@ from tests.ui.bot.platforms import (
     slack_command,
     slack_event,
     slack_post,
+    slack_press,
 )
 from tests.ui.fakes import FakeAdvisor
 from ui.config import ServiceSettings
@@ -218,3 +219,22 @@ def test_refused(served: Any, name: str) -> None:
 def test_table_is_as_long_as_promised() -> None:
     for face in ("slack", "feishu", "dingtalk", "api"):
         assert sum(name.startswith(face) for name in CASES) >= 10
+
+
+def test_a_button_of_deep_json_and_a_foreign_reply_url_are_refused_at_once(
+    post: Callable[[Post], Any], advisor: FakeAdvisor
+) -> None:
+    for refused in (
+        slack_press({"actions": [{"action_id": "ask_1", "value": "[" * 50_000}],
+                     "trigger_id": "t", "user": {"id": "U"}}),
+        slack_command(URL, response_url="https://evil.example/collect"),
+    ):  # fmt: skip
+        assert post(refused).status_code == 400
+    assert advisor.asked == []
+
+
+@pytest.mark.parametrize("path", ["/slack/events", "/feishu/events", "/dingtalk/events"])
+def test_a_bots_refusal_carries_the_requests_id(post: Callable[[Post], Any], path: str) -> None:
+    reply = post(Post(path, b"{}", {}))
+    assert reply.status_code == 401
+    assert reply.json()["error"]["request_id"] == reply.headers["x-request-id"]
