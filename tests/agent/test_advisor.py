@@ -178,7 +178,7 @@ def test_batch_answers_each_line_and_its_follow_ups(tmp_path: Path) -> None:
 def test_batch_names_the_bad_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text('{"id": "a"}\n', encoding="utf-8")
-    assert main(["--batch", str(source), "--out", str(tmp_path / "out.jsonl")]) == 2
+    assert main(["--batch", str(source), "--out", str(tmp_path / "out.jsonl")]) == 1
     assert "line 1" in capsys.readouterr().err
 
 
