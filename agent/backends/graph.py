@@ -83,9 +83,7 @@ def build_graph(
     authors = [author] if author is not None else []
     tidying = [TidyConversation(history_tokens=settings.history_tokens)] if checkpointer else []
     return create_agent(
-        EmbeddedChatModel(
-            own_machine=settings.own_machine, simulation=simulation_state(settings)
-        ),
+        EmbeddedChatModel(own_machine=settings.own_machine, simulation=simulation_state(settings)),
         [tool.langchain for tool in build_toolbox(settings)],
         middleware=[*authors, ToolsInPlace(settings), *tidying],
         context_schema=RunContext,

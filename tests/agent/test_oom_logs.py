@@ -57,8 +57,8 @@ def test_a_killed_process_lacked_host_memory() -> None:
 _ONE_PROCESS = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total "
     "capacity of 23.69 GiB of which 900.00 MiB is free. Process 12345 has 22.80 GiB memory in use. "
-    "Of the allocated memory 20.40 GiB is allocated by PyTorch, and 2.10 GiB is reserved by PyTorch "
-    "but unallocated. llama-3-8b LoRA, batch 8, seq 2048 on a 3090"
+    "Of the allocated memory 20.40 GiB is allocated by PyTorch, and 2.10 GiB is reserved by "
+    "PyTorch but unallocated. llama-3-8b LoRA, batch 8, seq 2048 on a 3090"
 )
 
 

@@ -69,7 +69,7 @@ def test_what_stands_between_tags_is_data() -> None:
     [
         ("A p3.2xlarge has a V100 32GB, so a 13B QLoRA fits?", "16GB"),
         ("LoRA only trains 1% of the weights, so a 32B LoRA fits 24GB, right?", "64 GB"),
-        ("H20 解码比 A100 慢吧", "4000"),
+        ("H20 解码比 A100 慢吧", "4,000"),
     ],
 )
 def test_a_false_premise_is_put_right(question: str, word: str) -> None:
