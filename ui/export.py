@@ -71,7 +71,7 @@ def _plain(line: str) -> str:
     r"""What a visitor wrote, for a Markdown reader that takes HTML and fetches images.
 
     >>> _plain("<img src=x> ![a](http://b)")
-    '&lt;img src=x&gt; !\\\\[a](http://b)'
+    '&lt;img src=x&gt; !\\[a](http://b)'
     """
     return text(line).replace("![", "!\\[")
 
