@@ -67,6 +67,7 @@ def test_where_slack_refuses_to_stream_the_answer_is_posted(
     assert len(platforms.calls_of("chat.postMessage")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call",
     [
@@ -84,6 +85,7 @@ def test_a_lost_reply_leaves_one_whole_message(
     assert_one_whole_answer(platforms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_named", [True, False], ids=["named", "unnamed"])
 def test_a_stream_that_a_dead_process_began_is_finished_by_the_next(
     service: Callable[..., TestClient], direct: Post, platforms: Platforms, tmp_path: Any,
