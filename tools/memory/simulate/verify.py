@@ -1,6 +1,9 @@
 """Every row of the reference cases that can be simulated, against its truth: the error table.
 
 python -m tools.memory.simulate.verify --cases DIR [--kind bert --kind timm] [--published]
+
+With `--done FILE` each finished row is added to that file, and rows that stand in it are not run
+again: a run of an hour that was stopped goes on where it was. Another simulator needs another file.
 """
 
 from __future__ import annotations
@@ -82,16 +85,27 @@ def table(checked: list[Checked]) -> str:
     return "\n".join(lines)
 
 
-def _checked(rows: list[dict[str, Any]]) -> Iterator[Checked]:
+def _checked(rows: list[dict[str, Any]], done: Path | None) -> Iterator[Checked]:
+    known = _read_done(done)
     for row in rows:
         try:
-            one = check(row)
+            one = known.get(str(row["id"])) or check(row)
         except AdvisorError as error:
             print(f"{row['id']}: {error}", file=sys.stderr, flush=True)
             continue
+        if done is not None and one.row_id not in known:
+            with done.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(one) + "\n")
         if abs(one.percent) > _WORST_PERCENT:
             print(f"{one.row_id} {row['model']}: {one.percent:+.2f} %", file=sys.stderr, flush=True)
         yield one
+
+
+def _read_done(done: Path | None) -> dict[str, Checked]:
+    if done is None or not done.exists():
+        return {}
+    lines = done.read_text(encoding="utf-8").splitlines()
+    return {one.row_id: one for one in (Checked(*json.loads(line)) for line in lines)}
 
 
 def main() -> int:
@@ -100,11 +114,12 @@ def main() -> int:
     parser.add_argument("--cases", type=Path, required=True)
     parser.add_argument("--kind", action="append", help="only rows of this kind")
     parser.add_argument("--published", action="store_true", help="published runs instead")
+    parser.add_argument("--done", type=Path, help="file of finished rows, to go on from")
     args = parser.parse_args()
     rows = read_rows(args.cases, published=args.published)
     if args.kind:
         rows = [row for row in rows if row.get("kind") in args.kind]
-    checked = list(_checked(rows))
+    checked = list(_checked(rows, args.done))
     if not checked:
         print("no row could be simulated", file=sys.stderr)
         return 1
