@@ -46,7 +46,14 @@ if TYPE_CHECKING:
         provider_id,
         scan_providers,
     )
-    from tools.catalog.query import Need, OfferSearch, Uncertain, has_nvlink, offers_for
+    from tools.catalog.query import (
+        Need,
+        OfferSearch,
+        Uncertain,
+        has_nvlink,
+        is_bare_metal,
+        offers_for,
+    )
     from tools.catalog.ranking import recommend
     from tools.catalog.regions import region_group, regions_named
     from tools.catalog.scan import InstanceMention, scan_instances
@@ -101,6 +108,7 @@ _HOMES = {
     "OfferSearch": "query",
     "Uncertain": "query",
     "has_nvlink": "query",
+    "is_bare_metal": "query",
     "offers_for": "query",
     "recommend": "ranking",
     "region_group": "regions",

@@ -5,6 +5,7 @@ The lines that begin with `#` are TOML. A provider with such lines needs no othe
     # name_en = "Acme Cloud"
     # name_zh = "顶点云"
     # aliases = ["acmecloud", "acme cloud"]
+    # bare_metal = [".metal"]
     # [sources.acme-page]
     # licence = "facts only"
     # locator = "acme.example/gpu, price page"
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 from tools.errors import CatalogRowError
 
 _MARK = "#"
-_NAMES = {"name_en": str, "name_zh": str, "home": str, "aliases": list}
+_NAMES = {"name_en": str, "name_zh": str, "home": str, "aliases": list, "bare_metal": list}
 _REQUIRED_NAMES = ("name_en", "name_zh")
 _SOURCE = {"licence": str, "locator": str, "published_on": date, "note": str}
 _REQUIRED_OF_SOURCE = ("licence", "locator")
@@ -45,6 +46,8 @@ class Names(NamedTuple):
     home: str | None
     """Group of regions that a price is meant for when no region is named; None = any."""
     aliases: tuple[str, ...]
+    bare_metal: tuple[str, ...] | None = None
+    """What the names of its bare-metal types contain; empty = it has none, None = not known."""
 
 
 class Front(NamedTuple):
@@ -94,10 +97,16 @@ def _names(told: Mapping[str, Any], file: str) -> Names | None:
     if not told:
         return None
     _check(told, _NAMES, _REQUIRED_NAMES, file, "")
-    aliases = told.get("aliases", [])
-    if not all(isinstance(alias, str) and alias.strip() for alias in aliases):
-        raise CatalogRowError(file, 1, "aliases", f"must be {_KINDS[list]}")
-    return Names(told["name_en"], told["name_zh"], told.get("home"), tuple(aliases))
+    for key in ("aliases", "bare_metal"):
+        if not all(isinstance(word, str) and word.strip() for word in told.get(key, [])):
+            raise CatalogRowError(file, 1, key, f"must be {_KINDS[list]}")
+    return Names(
+        told["name_en"],
+        told["name_zh"],
+        told.get("home"),
+        tuple(told.get("aliases", [])),
+        tuple(told["bare_metal"]) if "bare_metal" in told else None,
+    )
 
 
 def _source(name: str, row: object, file: str) -> SourceRow:

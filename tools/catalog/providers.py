@@ -32,6 +32,8 @@ class Provider(NamedTuple):
     home: str | None
     """Group of regions that a price is meant for when no region is named; None = any."""
     aliases: tuple[str, ...]
+    bare_metal: tuple[str, ...] | None = None
+    """What the names of its bare-metal types contain; empty = it has none, None = not known."""
 
 
 class ProviderMention(NamedTuple):
@@ -118,6 +120,12 @@ def provider_id(name: str) -> str:
             field="provider", given=name, allowed=", ".join(row.provider for row in all_providers())
         )
     return found
+
+
+@cache
+def bare_metal_marks(provider: str) -> tuple[str, ...] | None:
+    """What the names of a provider's bare-metal types contain; None where nobody says."""
+    return next((row.bare_metal for row in all_providers() if row.provider == provider), None)
 
 
 @cache
