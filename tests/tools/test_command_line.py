@@ -133,6 +133,8 @@ def test_fit_says_what_to_expect_and_the_worst_of_it(capsys: pytest.CaptureFixtu
 def test_ctrl_c_ends_a_command_without_a_trace() -> None:
     code = (
         "import os, signal; from tools.console import run_console\n"
+        # A shell's background job hands SIGINT down as ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def main(): os.kill(os.getpid(), signal.SIGINT); return 0\n"
         "run_console(main)"
     )
