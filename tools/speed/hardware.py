@@ -38,6 +38,7 @@ class Card:
     int8_flops: float | None
     fp4_flops: float | None
     memory_gb: float | None
+    """Memory by the label, GB; shares of a card are told by it."""
     nvlink_gb_s: float | None
     """Both directions together, GB/s; None when there is none or it is unknown."""
     is_cpu: bool
@@ -46,6 +47,8 @@ class Card:
     """Power that the card may draw, W; None when it is not known."""
     process: str | None = None
     """Key of the learnt energy of one FLOP (`energy_4nm`, ...); None when it is not known."""
+    memory_bytes: float | None = None
+    """Memory that the driver reports, bytes; None when it is not known."""
 
     @property
     def is_apple(self) -> bool:
@@ -58,6 +61,20 @@ class Card:
         return self.architecture.startswith(("Hopper", "Blackwell")) and not (
             self.name.startswith(("GeForce", "RTX"))
         )
+
+    @property
+    def clocked_units(self) -> float:
+        """Multiprocessors times clocks per second: how many requests for memory can be under way.
+
+        Source: FP32 rate / (2 FLOP * FP32 lanes of a multiprocessor); 64 lanes in GP100, GV100,
+        Turing, GA100 and CDNA 1, 128 in the other cards (vendor whitepapers).
+        """
+        narrow = (
+            self.architecture in ("Volta", "Turing", "CDNA1")
+            or (self.architecture == "Ampere" and self.generation.endswith("data-centre"))
+            or "P100" in self.name
+        )
+        return self.fp32_flops / (2 * (64 if narrow else 128))
 
     @property
     def generation(self) -> str:
@@ -110,7 +127,7 @@ class Card:
 
 def _ratio(name: str, architecture: str) -> dict[str, Any]:
     for row in load_data("cards")["tensor_ratio"]:
-        if architecture.startswith(row["architecture"]) and row["names"] in name:
+        if architecture.startswith(row["architecture"]) and re.search(row["names"], name):
             found: dict[str, Any] = row
             return found
     return {"tensor16": 1.0, "tf32": None, "fp8": None, "int8": None}
@@ -159,7 +176,8 @@ def card_from_spec(spec: Any) -> Card:
                 reason="its memory bandwidth or arithmetic rate is not known",
                 instead="Name another card, or give a measured speed.",
             )
-        tensor16 = apple * 1e12
+        tensor16 = fp32 = apple
+        tensor16 *= 1e12
     fp32_flops = _tera(fp32) or (tensor16 or 0.0) / 2
     return Card(
         name=name,
@@ -176,6 +194,7 @@ def card_from_spec(spec: Any) -> Card:
         is_cpu=False,
         power_w=extra.get("power_w", spec.tdp_w),
         process=_process(name, architecture),
+        memory_bytes=None if spec.memory_smi_mib is None else spec.memory_smi_mib * 1024.0**2,
     )
 
 
@@ -213,6 +232,8 @@ def card(name: str) -> Card:
 
     match = find_gpu(name)
     whole = card_from_spec(match.spec)
+    if re.search(r"\b1 GCD\b", name):
+        whole = _slice(whole, (whole.memory_gb or 0.0) / 2)
     if match.slice_memory_gb is not None:
         whole = _slice(whole, match.slice_memory_gb)
     return _with_stated_limits(whole, name)
@@ -238,6 +259,7 @@ def _slice(whole: Card, memory_gb: float) -> Card:
         int8_flops=part(whole.int8_flops),
         fp4_flops=part(whole.fp4_flops),
         memory_gb=memory_gb,
+        memory_bytes=part(whole.memory_bytes),
         power_w=part(whole.power_w),
         notes=(*whole.notes, f"a slice with {share:.0%} of the card"),
     )

@@ -18,10 +18,14 @@ MOST_ARITHMETIC = 0.85
 """No prefill uses more than this share of the dense peak."""
 USUAL_EXPERTS = 64
 """Experts of a layer where the model does not say."""
+USUAL_EXPERTS_A_TOKEN = 8
+"""Experts that a token passes through, the same."""
 MOST_BANDWIDTH = 0.95
 """No program reads more than this share of the nominal bandwidth."""
 USABLE_MEMORY = 0.9
-"""Share of a card's label that weights and cache may take."""
+"""Share of a card's memory that weights and cache take in serving programs by default."""
+USABLE_MEMORY_NATIVE = 0.97
+"""The same of programs that put as many layers on the card as fit."""
 
 
 class Format(NamedTuple):
@@ -62,6 +66,12 @@ class Engine(NamedTuple):
     """graph (captured), compiled, native (C++), eager (kernel by kernel)."""
     splits_tensors: bool
     """Several cards share every layer; otherwise they hold layers in turn."""
+    loops_experts: tuple[str, ...] = ()
+    """Kinds of weights whose experts are launched one by one: no fused kernel for them."""
+    cache8: tuple[str, ...] = ()
+    """Kinds of weights that come with an 8-bit cache."""
+    gathers: bool = False
+    """Every layer's weights are gathered from all cards before they are used (FSDP, ZeRO-3)."""
 
 
 @cache
@@ -74,7 +84,14 @@ def engine_of(text: str | None) -> Engine:
     folded = (text or "vllm").casefold()
     for row in load_data("engines")["engines"]:
         if re.search(row["pattern"], folded):
-            return Engine(row["name"], row["style"], row["splits_tensors"])
+            return Engine(
+                row["name"],
+                row["style"],
+                row["splits_tensors"],
+                tuple(row.get("loops_experts", ())),
+                tuple(row.get("cache8", ())),
+                row.get("gathers", False),
+            )
     return Engine("other", "eager", False)
 
 
@@ -96,6 +113,11 @@ class Decode:
     def context(self) -> float:
         """Mean tokens in the cache while generating."""
         return self.prompt_len + self.output_len / 2
+
+    @property
+    def cache_width(self) -> float:
+        """Bytes of one element of the cache."""
+        return 1.0 if self.weights.kind in self.engine.cache8 else 2.0
 
 
 def weight_bytes(shape: Shape, weights: Format) -> float:
@@ -133,12 +155,17 @@ def _join(*seconds: float) -> float:
 
 
 def _effective_bandwidth(card: Card, style: str, c: Mapping[str, float]) -> float:
-    """Bytes per second that an engine gets: a share of the memory's, under its own ceiling."""
+    """Bytes per second that an engine gets: a share of the memory's, under what it can request.
+
+    Source: Little's law. The bytes under way are bounded by the multiprocessors and their clock,
+    so a card with few of them (H20: 78 of an H100's 132) does not fill a wide memory.
+    """
     share = card.bytes_per_s * (c["bandwidth_cpu"] if card.is_cpu else c[f"bandwidth_{style}"])
-    ceiling = c[f"ceiling_{style}"] * 1e12
     share *= c.get(f"card:{card.name}", c.get(f"generation:{card.generation}", 1.0))
-    joined = float((share**-SMOOTHNESS + ceiling**-SMOOTHNESS) ** (-1 / SMOOTHNESS))
-    return min(joined, MOST_BANDWIDTH * card.bytes_per_s)
+    if not card.is_cpu:
+        ceiling = c[f"inflight_{style}"] * card.clocked_units
+        share = float((share**-SMOOTHNESS + ceiling**-SMOOTHNESS) ** (-1 / SMOOTHNESS))
+    return min(share, MOST_BANDWIDTH * card.bytes_per_s)
 
 
 def decode_parts(
@@ -161,26 +188,16 @@ def decode_parts(
     if spilled:
         memory *= 1 - spilled / weight_bytes(shape, step.weights)
     span = min(step.context, shape.window or step.context)
-    cache_bytes = step.concurrency * span * shape.kv_elems * 2.0 / ways
-    reading = cache_bytes / bandwidth * (c["cache_eager"] if style == "eager" else c["cache"])
+    cache_bytes = step.concurrency * span * shape.kv_elems * step.cache_width / ways
+    reading = cache_bytes / bandwidth * _cache_passes(style, shape, c)
     peak = card.flops("16" if step.weights.kind not in ("fp8", "fp4") else step.weights.kind)
     work = 2 * shape.read_params * step.concurrency / ways / (peak * c["arithmetic"])
-    launch = shape.layers * c[f"launch_{style}"] * 1e-3 * (c["launch_cpu"] if card.is_cpu else 1.0)
-    if step.weights.kind in ("nf4", "bnb8", "gptq8", "fp8", "awq"):
-        launch *= c[f"slower_{step.weights.kind}"] if style == "eager" else 1.0
-    launch *= c.get(f"start:{step.engine.name}", 1.0)
-    if style == "eager":
-        launch *= c.get(f"host:{card.name}", 1.0)
-    if shape.is_moe and style == "eager":
-        launch *= 1 + (shape.experts or USUAL_EXPERTS) * c["experts_eager"]
+    launch = _launch_seconds(step, card, shape, c)
     busy = _join(memory, work) + reading
     if style == "eager":
-        busy = _join(busy, launch)
-        launch = 0.0
-    found = {"weights": busy - reading if style != "eager" else busy, "cache": 0.0}
-    if style != "eager":
-        found["cache"] = reading
-        found["launch"] = launch
+        found = {"weights": _join(busy, launch), "cache": 0.0}
+    else:
+        found = {"weights": busy - reading, "cache": reading, "launch": launch}
     found["links"] = _links(step, shape, c, ways)
     touched = spilled
     if shape.is_moe:
@@ -189,32 +206,80 @@ def decode_parts(
     return found
 
 
+def _cache_passes(style: str, shape: Shape, c: Mapping[str, float]) -> float:
+    """Passes over the cache per token.
+
+    Source: library code appends by copying and repeats the cached heads for every head of a group
+    (transformers `repeat_kv`): one copy, and each repeated head is written and read.
+    """
+    if style != "eager":
+        return c["cache"]
+    group = 2 * shape.layers * shape.heads_dim / shape.kv_elems if shape.kv_elems else 1.0
+    return c["cache_eager"] * (1 + 2 * max(1.0, group))
+
+
+_LINEARS = 7
+"""Matrix products of a layer: query, key, value, output, gate, up, down."""
+_EXPERT_LINEARS = 3
+_UNFUSED = ("nf4", "bnb8", "gptq8", "fp8", "awq")
+"""Kinds of weights whose products take the host longer than 16 bit, kernel by kernel."""
+
+
+def _launch_seconds(step: Decode, card: Card, shape: Shape, c: Mapping[str, float]) -> float:
+    """Seconds that the host needs to start the kernels of one step."""
+    style, kind = step.engine.style, step.weights.kind
+    per_layer = c[f"launch_{style}"]
+    experts = (shape.experts or USUAL_EXPERTS) if shape.is_moe else 0
+    if style == "eager":
+        slower = c[f"linear_{kind}"] if kind in _UNFUSED else 0.0
+        per_layer += _LINEARS * slower + experts * (c["expert_eager"] + _EXPERT_LINEARS * slower)
+        per_layer *= c.get(f"host:{card.name}", 1.0)
+    elif experts and kind in step.engine.loops_experts:
+        per_layer += (shape.experts_per_token or USUAL_EXPERTS_A_TOKEN) * c["expert_looped"]
+    if card.is_cpu:
+        per_layer *= c["launch_cpu"]
+    return float(shape.layers * per_layer * 1e-3 * c.get(f"start:{step.engine.name}", 1.0))
+
+
 def _links(step: Decode, shape: Shape, c: Mapping[str, float], ways: int) -> float:
-    """Seconds of the two all-reduces of every layer."""
+    """Seconds of the two all-reduces of every layer, or of gathering the weights."""
+    speed = load_data("links")["intra_node_gb_s"][step.intra]["value"] * 1e9
+    if step.engine.gathers and step.num_gpus > 1:
+        others = (step.num_gpus - 1) / step.num_gpus
+        return float(weight_bytes(shape, step.weights) * others / speed)
     if ways == 1:
         return 0.0
     fast = step.intra.startswith("nvlink")
     latency = c["latency_nvlink"] if fast else c["latency_pcie"]
-    speed = load_data("links")["intra_node_gb_s"][step.intra]["value"] * 1e9
     volume = 2 * (ways - 1) / ways * step.concurrency * shape.hidden * 2.0
     return float(2 * shape.layers * (latency * 1e-6 * (ways**0.5) + volume / speed))
 
 
+def _room(step: Decode, card: Card, share: float) -> float:
+    """Bytes of all cards that weights and cache may take."""
+    one = card.memory_bytes or (card.memory_gb or 0.0) * 1e9
+    return one * share * max(step.num_gpus, 1)
+
+
 def _spilled_bytes(step: Decode, card: Card, shape: Shape) -> float:
-    """Weights that do not fit the cards."""
+    """Weights that do not fit the cards.
+
+    Source: llama.cpp keeps the table of input embeddings in the processor's memory.
+    """
     if step.host_gb_s is None or card.memory_gb is None:
         return 0.0
-    room = card.memory_gb * 1e9 * USABLE_MEMORY * max(step.num_gpus, 1)
-    return max(0.0, weight_bytes(shape, step.weights) - room)
+    native = step.engine.style == "native"
+    need = weight_bytes(shape, step.weights)
+    need -= shape.embedding_params * step.weights.bits / 8 if native else 0.0
+    return max(0.0, need - _room(step, card, USABLE_MEMORY_NATIVE if native else USABLE_MEMORY))
 
 
 def sequences_in_memory(step: Decode, card: Card, shape: Shape) -> int | None:
     """Sequences whose cache fits beside the weights; None when the memory is not known."""
     if card.memory_gb is None or card.is_cpu:
         return None
-    room = card.memory_gb * 1e9 * USABLE_MEMORY * max(step.num_gpus, 1)
-    free = room - weight_bytes(shape, step.weights)
-    per_sequence = (step.prompt_len + step.output_len) * shape.kv_elems * 2.0
+    free = _room(step, card, USABLE_MEMORY) - weight_bytes(shape, step.weights)
+    per_sequence = (step.prompt_len + step.output_len) * shape.kv_elems * step.cache_width
     return max(1, int(free / per_sequence)) if per_sequence else None
 
 
