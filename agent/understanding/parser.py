@@ -37,6 +37,7 @@ from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.other_kinds import read_other_kinds
 from agent.understanding.readers.pairs import (
+    read_in_and_out,
     read_patches,
     read_people,
     read_resolutions,
@@ -241,6 +242,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_step_rates(document, board)
     read_durations(document, board)
     read_rates(document, board)
+    read_in_and_out(document, board)
     read_quantities(document, board)
     read_people(document, board)
     read_amounts(document, board)

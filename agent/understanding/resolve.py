@@ -41,6 +41,7 @@ _DIRECT = (
 
 _SEEING_KINDS = ("cnn", "detector", "vit", "segmentation")
 
+_PICTURE_KINDS = (*_SEEING_KINDS, "dit", "diffusion-unet")
 
 def resolve(document: Document, board: Board) -> Resolution:
     """Settle every slot."""
@@ -230,8 +231,10 @@ def _bare_length(document: Document, board: Board, out: Resolution) -> None:
         tokens, said = out.values.pop("tokens", None), out.readings.pop("tokens", None)
         out.put("seq_len", tokens, said)
     if out.get("seq_len") is None and has_job and len(loose) == 1:
-        if loose[0].value in _USUAL_LENGTHS and out.get("samples") is None:
-            out.put("seq_len", loose[0].value, loose[0])
+        is_length = loose[0].value in _USUAL_LENGTHS or loose[0].weight > 1
+        slot = "img_size" if getattr(out.spec, "kind", None) in _PICTURE_KINDS else "seq_len"
+        if is_length and out.get("samples") is None and out.get(slot) is None:
+            out.put(slot, loose[0].value, loose[0])
 
 
 def _places(board: Board, out: Resolution) -> None:

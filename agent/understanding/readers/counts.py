@@ -164,10 +164,16 @@ _OF_THEM = re.compile(
     rf"(?<![a-z0-9.])(?P<n>\d{{1,3}}|{_WORDS})\s(?:of )?(?:them|those|these)(?![a-z])"
 )
 _BARE_TOKENS = re.compile(r"(?<![a-z0-9.])(?P<n>\d{1,4})\s?k(?![a-z0-9])")
+_WRITTEN_OUT = re.compile(
+    r"(?:(?<![a-z])(?:at|@)\s?(?P<at>512|1024|1536|2048|3072|4096|8192|16384|32768|65536|131072)"
+    r"(?=\s*(?:[?,;:!.()/]|\Z|(?:on|with|and|using|in|for|or|to|bs|batch|能|吗|会|要|够|可以|用)(?![a-z])))"
+    r"|(?<![\w.*/-])(?P<bare>2048|4096|8192|16384|32768|65536|131072)(?=\s*(?:[?,;!()]|\.(?!\d)|\Z)))"
+)
+"""A length in whole powers of two, with nothing beside it that says what it is."""
 
 
 def read_loose_tokens(document: Document, board: Board) -> None:
-    """Note a bare "8k" (a length) or "2x" (a count): what is meant the conversation says."""
+    """Note a bare "8k" or "2048" (a length) or "2x" (a count): what is meant the job says."""
     rest = document.rest()
     for found in islice(_BARE_TIMES.finditer(rest), _MOST_MATCHES):
         board.add("loose_times", int(found["n"] or found["m"]), found.start(), found.end())
@@ -178,6 +184,9 @@ def read_loose_tokens(document: Document, board: Board) -> None:
         value = parse_number(found[0], kibi=True)
         if value is not None:
             board.add("loose_tokens", int(value), found.start(), found.end())
+    for found in islice(_WRITTEN_OUT.finditer(rest), _MOST_MATCHES):
+        value, weight = int(found["at"] or found["bare"]), 2.0 if found["at"] else 1.0
+        board.add("loose_tokens", value, found.start(), found.end(), weight=weight)
 
 
 _TOTAL_TOKENS = re.compile(

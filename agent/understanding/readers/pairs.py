@@ -59,6 +59,40 @@ def read_people(document: Document, board: Board) -> None:
             document.take(found.start("n"), found.end("n"))
 
 
+_TOKENS = r"\d{1,6}(?:\.\d)?\s?k?"
+_IN_AND_OUT = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<![a-z])in(?:put)?\s?[=:]?\s?(?P<input>{_TOKENS})\s?(?:tokens?|tok)?\s?[,/+&]?\s?(?:and\s)?"
+        rf"out(?:put)?\s?[=:]?\s?(?P<output>{_TOKENS})(?![a-z0-9.])",
+        rf"(?<![\w.])(?P<input>{_TOKENS})\s?(?:tokens?|tok)?\s?(?:in|input|prompt)\s?[,/+&]?\s?(?:and\s)?"
+        rf"(?P<output>{_TOKENS})\s?(?:tokens?|tok)?\s?(?:out|output|generated|gen)(?![a-z])",
+        rf"(?<![a-z])in(?:put)?\s?/\s?out(?:put)?\s?[=:]?\s?(?P<input>{_TOKENS})\s?/\s?"
+        rf"(?P<output>{_TOKENS})(?![a-z0-9.])",
+        rf"(?<![\w.])(?P<input>{_TOKENS})\s?/\s?(?P<output>{_TOKENS})\s?(?:in\s?/\s?out|input\s?/\s?output)",
+        rf"输入\s?/\s?输出\s?(?:是|为|[=:])?\s?(?P<input>{_TOKENS})\s?/\s?(?P<output>{_TOKENS})(?![a-z0-9.])",
+        rf"(?<![\w.])(?P<input>{_TOKENS})\s?(?:进|入)\s?[,/]?\s?(?P<output>{_TOKENS})\s?出",
+    )
+)
+
+
+def read_in_and_out(document: Document, board: Board) -> None:
+    """Note "2k in / 500 out" and "输入/输出 2k/512": tokens of the prompt and of the answer."""
+    for pattern in _IN_AND_OUT:
+        for found in islice(pattern.finditer(document.rest()), _MOST):
+            values = [
+                parse_number(found[n].replace(" ", ""), kibi=True) for n in ("input", "output")
+            ]
+            if any(value is None or value < 1 or value != int(value) for value in values):
+                continue
+            for slot, value, name in zip(
+                ("input_len", "output_len"), values, ("input", "output"), strict=True
+            ):
+                assert value is not None
+                board.add(slot, int(value), found.start(name), found.end(name), weight=3.0)
+            document.take(found.start(), found.end())
+
+
 def read_shorthand(document: Document, board: Board) -> None:
     """Note "b1 s1024" and "bs2/l4k": batch and sequence length in two letters."""
     for found in islice(_BATCH_AND_LENGTH.finditer(document.rest()), _MOST):

@@ -34,6 +34,12 @@ _LINK = (
 _TAIL = r"\s{0,2}(?:-|~|多|来|个|左右|full|的)?\s{0,2}"
 _EXPLICIT = re.compile(r"[=:]\s{0,3}-?[\d零一二两三四五六七八九十百千半]")
 _NUMBER_BEFORE = re.compile(r"\d\s?[kwm]?\s?[个条张]?\s?\Z")
+_SOUGHT = re.compile(
+    r"(?:多少|几个?|最大|最多|最高|how many|how much|max|maximum|most)\s?"
+    r"(?:concurrent|simultaneous|parallel|active|个|路|人|同时)?\s?\Z"
+)
+"""In front of a word: its number is asked for, so one behind it is likely another's."""
+_SCALED = re.compile(r"\d\s?[kw]\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,8 @@ class _Rule:
     low: float
     high: float
     unless_behind: tuple[str, ...]
+    weak: tuple[str, ...]
+    """Words in front that stand before many things; they claim a number that nothing else does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +96,21 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
     return _Rule(
         slot,
         row["kind"],
-        rf"(?:{_either(before, leading=True)}){_LINK}{number}{unit}{percent}" if before else None,
+        rf"(?:{_either([*before, *row.get('weak', ())], leading=True)}){_LINK}{number}{unit}{percent}"
+        if before
+        else None,
         (
             rf"(?:(?<![a-z0-9.])(?<!\d:)|(?<=[a-z0-9])(?=[一二两三四五六七八九]))(?P<number>-?{_WORDED}){_TAIL}"
             rf"(?:{_either(after, leading=False)})"
         )
         if after
         else None,
-        tuple({phrase_key(p) for p in (*before, *after)}),
+        tuple({phrase_key(p) for p in (*before, *row.get("weak", ()), *after)}),
         units,
         float(row.get("min", -1e18)),
         float(row.get("max", 1e18)),
         tuple(row.get("unless_behind", ())),
+        tuple(row.get("weak", ())),
     )
 
 
@@ -110,7 +121,7 @@ def _candidates(rule: _Rule, text: str) -> Iterator[_Candidate]:
         for found in islice(compiled(rule.before).finditer(text), _MOST):
             if text.startswith(rule.unless_behind or "\0", found.end()):
                 continue
-            yield _Candidate(rule, found, _leading_score(found, text))
+            yield _Candidate(rule, found, _leading_score(rule, found, text))
     if rule.after is not None:
         for found in islice(compiled(rule.after).finditer(text), _MOST):
             if not text.startswith(rule.unless_behind or "\0", found.end()):
@@ -122,12 +133,20 @@ def _trailing_score(found: re.Match[str]) -> float:
     return 2.2 if found.string.startswith("-", found.end("number")) else 1.0
 
 
-def _leading_score(found: re.Match[str], text: str) -> float:
-    """A word in front binds strongest with = or :, weakest when it closes an earlier number."""
+def _leading_score(rule: _Rule, found: re.Match[str], text: str) -> float:
+    """A word in front binds strongest with = or :, weakest when it closes an earlier number.
+
+    It binds weakly as well where its own number is asked for ("多少并发 32k 上下文"), where it
+    is a common verb ("支持 32k 上下文"), and where few things are counted in thousands.
+    """
     if _EXPLICIT.search(found[0]):
         return 4.0
-    before = text[max(0, found.start() - 6) : found.start()]
-    return 0.5 if _NUMBER_BEFORE.search(before) else 2.0
+    before = text[max(0, found.start() - 20) : found.start()]
+    if _NUMBER_BEFORE.search(before) or _SOUGHT.search(before):
+        return 0.5
+    if rule.kind == "int" and _SCALED.search(found["number"]):
+        return 0.5
+    return 0.5 if found[0].startswith(rule.weak) else 2.0
 
 
 def read_quantities(document: Document, board: Board) -> None:
