@@ -38,7 +38,7 @@ _CAPABILITIES = (
     "kv_cache",
     "remaining", "budget_hours", "sums", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
-    "spot_notice", "cpu_type",
+    "spot_notice", "cpu_type", "by_need",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""
@@ -84,7 +84,7 @@ def compose(request: Request, context: Context) -> Plan:
         name = "plans"
     if _module("tables").is_for_host(request, name):
         name = "cpu_or_gpu"
-    if name == "fit" and request.slots.task != "train" and (request.slots.tp or 1) > 1:
+    if name == "fit" and request.slots.task != "train" and _module("plans").is_split(request):
         name = "plans"
     composer = cast(Callable[[Request, Context], Plan], _module(name).compose)
     return composer(request, context)

@@ -28,7 +28,9 @@ def price_text(draft: Draft, price: PriceOut) -> str:
     )
     where = price.region or draft.phrase("machines.no_region")
     when = price.priced_on or draft.phrase("machines.no_date")
-    key = "machines.price_old" if price.is_old and price.priced_on else "machines.price"
+    key = "machines.price_undated"
+    if price.priced_on:
+        key = "machines.price_old" if price.is_old else "machines.price"
     billing = draft.phrase(f"machines.{price.billing}")
     draft.cite(CitationOut(id=price.source, title=billing, locator=f"{where}, {when}"))
     return draft.phrase(key, billing=billing, amount=amount, region=where, date=when)

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from agent.settings import Settings
-from agent.toolbox.base import Arguments, Report, Tool, description_of
+from agent.toolbox.base import Arguments, Report, Row, Tool, description_of
 from agent.toolbox.offers import (
     FamilyOut,
     InstanceOut,
@@ -21,10 +21,10 @@ from agent.toolbox.offers import (
     instance_out,
 )
 from agent.toolbox.resolve import resolve_card
-from tools.catalog import InstanceOffer, find_instance, offers_for
+from tools.catalog import InstanceOffer, OfferSearch, find_instance, offers_for
 from tools.catalog.lookup import InstanceLookup
 from tools.errors import BadQuantityError, UserInputError
-from tools.gpus import find_gpu
+from tools.gpus import all_gpus, find_gpu
 
 _MOST = 12
 
@@ -45,11 +45,33 @@ class InstancesArguments(Arguments):
     cpu_only: bool | None = Field(None, description="True asks for CPU types")
     min_vcpu: int | None = Field(None, ge=1)
     min_memory_gib: float | None = Field(None, gt=0, description="Host memory, GiB")
+    min_total_gpu_memory_gb: float | None = Field(None, gt=0, description="Of all GPUs, GB")
+    exclude_gpus: tuple[str, ...] = Field((), description="Cards that it must not carry")
+    exclude_providers: tuple[str, ...] = Field((), description="Clouds that are left out")
+    nvlink: bool | None = None
+    rdma: bool | None = Field(None, description="RDMA of any kind: eRDMA, EFA, RoCE, InfiniBand")
+    bare_metal: bool | None = None
+    bf16: bool | None = Field(None, description="The card computes bf16")
+    fp8: bool | None = Field(None, description="The card computes FP8")
+    min_network_gbps: float | None = Field(None, gt=0)
+    min_rdma_gbps: float | None = Field(None, gt=0)
+    slices: Literal["only", "none"] | None = Field(None, description="vGPU slices of a card")
+    max_price: Decimal | None = Field(None, gt=0, description="On-demand price of an hour")
+    max_price_currency: str = "CNY"
+    max_price_of_card: bool = Field(False, description="max_price is for one card")
+    in_region: bool = Field(False, description="Only types known to be sold in `region`")
     currency: str | None = Field(
         None,
         description="Convert prices to it by the dated rates and sort by the price of one GPU",
     )
     limit: int = Field(_MOST, ge=1, le=50)
+
+
+class UncertainOut(Row):
+    """A type that meets all that is known of it, and the points asked for that are not known."""
+
+    instance: InstanceOut
+    unknown: tuple[str, ...]
 
 
 class InstancesReport(Report):
@@ -65,6 +87,9 @@ class InstancesReport(Report):
     elsewhere: tuple[str, ...]
     """Other providers that use the same name for something else."""
     total: int
+    uncertain: tuple[UncertainOut, ...] = ()
+    """Types of which a point asked for is not known; those with the fewest such points first."""
+    uncertain_total: int = 0
 
     def summary(self) -> str:
         """What was found."""
@@ -95,17 +120,23 @@ def find_instances(arguments: InstancesArguments) -> InstancesReport:
     """
     if arguments.name is not None:
         return _by_name(find_instance(arguments.name, arguments.provider), arguments)
-    if arguments.gpu is None and not arguments.cpu_only and arguments.min_gpu_memory_gb is None:
+    if not any(getattr(arguments, point) for point in _POINTS):
         raise BadQuantityError(
-            field="name", given=None, allowed="a name, a card, a GPU memory, or cpu_only"
+            field="name", given=None, allowed="a name, a card, or what the instance must have"
         )
-    offers = _searched(arguments)
+    found = _searched(arguments)
+    offers = found.offers
     if arguments.currency is not None:
         offers = _by_price(offers, arguments)
     shown = _shown(offers, arguments)
+    apart = sorted(found.uncertain, key=lambda u: len(u.unknown))[: arguments.limit]
+    uncertain = tuple(
+        UncertainOut(instance=instance_out(u.offer, arguments.region), unknown=u.unknown)
+        for u in apart
+    )
     return InstancesReport(
-        figures=figures_of(shown),
-        citations=citations_of(offers[: arguments.limit]),
+        figures=figures_of((*shown, *(row.instance for row in uncertain))),
+        citations=citations_of((*offers[: arguments.limit], *(u.offer for u in apart))),
         given=None,
         kind=None,
         instances=shown,
@@ -113,7 +144,17 @@ def find_instances(arguments: InstancesArguments) -> InstancesReport:
         nearest=(),
         elsewhere=(),
         total=len(offers),
+        uncertain=uncertain,
+        uncertain_total=len(found.uncertain),
     )
+
+
+_POINTS = (
+    "gpu", "cpu_only", "min_gpu_memory_gb", "min_gpu_count", "min_vcpu", "min_memory_gib",
+    "min_total_gpu_memory_gb", "exclude_gpus", "nvlink", "rdma", "bare_metal", "bf16", "fp8",
+    "min_network_gbps", "min_rdma_gbps", "slices", "max_price", "in_region",
+)  # fmt: skip
+"""Arguments that a search may begin with."""
 
 
 def _shown(
@@ -140,25 +181,52 @@ def _by_price(
     return tuple(sorted(offers, key=key))
 
 
-def _searched(arguments: InstancesArguments) -> tuple[InstanceOffer, ...]:
+def _searched(arguments: InstancesArguments) -> OfferSearch:
     from tools.catalog import Need
 
-    found = offers_for(
+    return offers_for(
         Need(
             gpu_names=_card_names(arguments),
+            excluded_gpu_names=_excluded_cards(arguments.exclude_gpus),
             min_gpu_count=arguments.min_gpu_count,
+            max_gpu_count=arguments.max_gpu_count,
             min_gpu_memory_gb=arguments.min_gpu_memory_gb,
+            min_total_gpu_memory_gb=arguments.min_total_gpu_memory_gb,
+            nvlink=arguments.nvlink,
+            rdma=arguments.rdma,
+            bare_metal=arguments.bare_metal,
+            bf16=arguments.bf16,
+            fp8=arguments.fp8,
+            min_network_gbps=arguments.min_network_gbps,
+            min_rdma_gbps=arguments.min_rdma_gbps,
             min_vcpu_count=arguments.min_vcpu,
             min_memory_gib=arguments.min_memory_gib,
+            whole_cards=arguments.slices == "none",
+            slices=arguments.slices == "only",
+            max_price_per_hour=arguments.max_price,
+            price_per_card=arguments.max_price_of_card,
+            price_currency=arguments.max_price_currency,
+            region=arguments.region if arguments.in_region else None,
             is_cpu=bool(arguments.cpu_only),
+            excluded_providers=arguments.exclude_providers,
         ),
         provider=arguments.provider,
     )
-    return tuple(
-        o
-        for o in found.offers
-        if arguments.max_gpu_count is None or (o.gpu_count or 0) <= arguments.max_gpu_count
-    )
+
+
+def _excluded_cards(written: tuple[str, ...]) -> tuple[str, ...]:
+    """Rows of every memory size and form of the cards named."""
+    return tuple(sorted({name for card in written for name in _variants(card)}))
+
+
+def _variants(card: str) -> set[str]:
+    """Rows of the GPU table that share a card's name, whatever their memory and form."""
+    name = find_gpu(card).spec.name
+    bare = re.search(r"[A-Za-z]+\d+[A-Za-z]*|[A-Za-z]+ \d+", name)
+    if bare is None:
+        return {name}
+    word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(bare[0])}(?![A-Za-z0-9])")
+    return {spec.name for spec in all_gpus() if word.search(spec.name)}
 
 
 def _card_names(arguments: InstancesArguments) -> tuple[str, ...]:

@@ -163,6 +163,7 @@ __all__ = [
     "get_instance",
     "gpu_of",
     "has_nvlink",
+    "is_bare_metal",
     "has_price_only",
     "observed_spot_shares",
     "offer_source",

@@ -11,7 +11,9 @@ from tools.catalog.lookup import size_order
 from tools.catalog.memory import gpu_of
 from tools.catalog.offer import InstanceOffer, Status
 from tools.catalog.providers import bare_metal_marks, provider_id
-from tools.errors import BadQuantityError
+from tools.catalog.regions import regions_named
+from tools.errors import BadQuantityError, UserInputError
+from tools.gpus import find_gpu
 
 FOR_SALE: tuple[Status, ...] = ("current", "previous-gen", "invitational-preview")
 """Statuses of types that a customer may get; api-listed types have no public page."""
@@ -138,13 +140,24 @@ def _of_the_kind(offer: InstanceOffer, need: Need) -> bool:
         return offer.category == "cpu"
     if need.gpu_names and offer.gpu_name not in need.gpu_names:
         return False
-    if offer.gpu_name is not None and offer.gpu_name in need.excluded_gpu_names:
+    if need.excluded_gpu_names and _may_be(offer) & set(need.excluded_gpu_names):
         return False
     if need.whole_cards and offer.category == "vgpu-slice" and offer.gpu_fraction != 1:
         return False
     if need.slices and offer.category != "vgpu-slice":
         return False
     return offer.category != "cpu" and (offer.is_gpu or bool(need.gpu_names))
+
+
+def _may_be(offer: InstanceOffer) -> set[str]:
+    """Rows of the GPU table that an offer's card may be, else by the vendor's words."""
+    if offer.gpu_name is not None:
+        return {offer.gpu_name}
+    try:
+        match = find_gpu(offer.gpu_model or "")
+    except UserInputError:
+        return set()
+    return {match.spec.name, *(spec.name for spec in match.also)}
 
 
 def _unknown_points(offer: InstanceOffer, need: Need) -> tuple[str, ...] | None:
@@ -199,7 +212,9 @@ def _price_points(offer: InstanceOffer, need: Need) -> Iterator[tuple[str, bool 
     from tools.catalog.prices import cheapest, prices_of
 
     if need.region is not None:
-        yield "region", True if prices_of(offer, region=need.region) else None
+        there = {provider for provider, _ in regions_named(need.region)}
+        is_sold = True if prices_of(offer, region=need.region) else None
+        yield "region", is_sold if offer.provider in there else False
     if need.max_price_per_hour is None:
         return
     price = cheapest(offer, region=need.region)

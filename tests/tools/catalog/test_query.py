@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 
 from tools.__main__ import main
-from tools.catalog import Need, catalog, get_instance, has_nvlink, offers_for, usable_memory
+from tools.catalog import (
+    Need,
+    catalog,
+    cheapest,
+    get_instance,
+    has_nvlink,
+    is_bare_metal,
+    offers_for,
+    usable_memory,
+)
 from tools.errors import BadQuantityError
-from tools.gpus import get_gpu
+from tools.gpus import all_gpus, get_gpu
 from tools.units import MIB
 
 
@@ -158,3 +168,38 @@ def test_command_recommend_without_a_workload_says_what_to_give(
 ) -> None:
     assert main(["recommend"]) == 2
     assert "--params-b" in capsys.readouterr().err
+
+
+def test_an_excluded_card_leaves_with_the_rows_that_name_it_without_its_memory() -> None:
+    names = tuple(g.name for g in all_gpus() if "V100" in g.name)
+    found = offers_for(Need(excluded_gpu_names=names), provider="tencent")
+    told = [*found.offers, *(u.offer for u in found.uncertain)]
+    assert told
+    assert not any("V100" in f"{o.gpu_name} {o.gpu_model}" for o in told)
+
+
+def test_a_price_limit_counts_dated_prices_alone_and_by_card_where_asked() -> None:
+    limit = Decimal(2)
+    whole = offers_for(Need(max_price_per_hour=limit, price_currency="USD"), provider="aws")
+    for offer in whole.offers:
+        price = cheapest(offer)
+        assert price is not None
+        assert price.per_hour <= limit or price.currency != "USD"
+    each = offers_for(
+        Need(max_price_per_hour=limit, price_currency="USD", price_per_card=True), provider="aws"
+    )
+    assert {o.instance_type for o in whole.offers if (o.card_count or 0) >= 1} <= {
+        o.instance_type for o in each.offers
+    }
+    assert all("price" in u.unknown for u in whole.uncertain)
+
+
+def test_a_cloud_without_the_region_is_not_listed_as_unknown() -> None:
+    found = offers_for(Need(min_gpu_count=8, region="us-east-1"))
+    assert {o.provider for o in (*found.offers, *(u.offer for u in found.uncertain))} == {"aws"}
+
+
+def test_bare_metal_is_read_off_the_vendors_names() -> None:
+    assert is_bare_metal(get_instance("g4dn.metal", "aws")) is True
+    assert is_bare_metal(get_instance("ecs.ebmgn7ex.32xlarge", "alibaba")) is True
+    assert is_bare_metal(get_instance("ecs.gn7i-c8g1.2xlarge", "alibaba")) is False
