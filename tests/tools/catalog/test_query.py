@@ -195,7 +195,7 @@ def test_a_price_limit_counts_dated_prices_alone_and_by_card_where_asked() -> No
 
 
 def test_a_cloud_without_the_region_is_not_listed_as_unknown() -> None:
-    found = offers_for(Need(min_gpu_count=8, region="us-east-1"))
+    found = offers_for(Need(min_gpu_count=8, region="us-west-2"))
     assert {o.provider for o in (*found.offers, *(u.offer for u in found.uncertain))} == {"aws"}
 
 
