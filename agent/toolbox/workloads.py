@@ -25,6 +25,12 @@ _SAMPLE_RATE = 16_000
 """Samples a second that speech models hear."""
 _DENOISER_KINDS = ("diffusion-unet", "dit")
 _ENCODER_KINDS = ("encoder", "embedding", "reranker")
+_LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
+_LIBRARIES = frozenset(
+    ("deepspeed", "transformers", "hf-trainer", "peft", "trl", "accelerate", "pytorch", "lightning")
+)
+_LARGE_PARAMS = 1e9
+"""Size from which recipes of language models turn gradient checkpointing on."""
 
 
 def usual_for_kind(arguments: MemoryArguments, model: ResolvedModel) -> dict[str, Any]:
@@ -35,10 +41,27 @@ def usual_for_kind(arguments: MemoryArguments, model: ResolvedModel) -> dict[str
     """
     if model.spec.kind == "vlm" and arguments.img_size and arguments.images is None:
         return {"images": 1}
-    if arguments.task != "train" or model.spec.kind not in _ENCODER_KINDS:
+    if arguments.task != "train":
         return {}
-    usual = {"precision": "fp32", "gradient_checkpointing": "none"}
+    usual = {}
+    if model.spec.kind in _ENCODER_KINDS:
+        usual = {"precision": "fp32", "gradient_checkpointing": "none"}
+    elif _names_only_a_library(arguments) and _is_large_language(model):
+        usual = {"gradient_checkpointing": "full"}
     return {name: value for name, value in usual.items() if getattr(arguments, name) is None}
+
+
+def _names_only_a_library(arguments: MemoryArguments) -> bool:
+    """Whether the framework is a library that recipes are written with, not a recipe.
+
+    "DeepSpeed", "the Trainer" or "PyTorch" in a question says what steps, not that the recipe
+    leaves checkpointing off; the calculator's row of such a library is that of the bare loop.
+    """
+    return (arguments.framework or "").casefold() in _LIBRARIES
+
+
+def _is_large_language(model: ResolvedModel) -> bool:
+    return model.spec.kind in _LANGUAGE_KINDS and model.spec.params_total >= _LARGE_PARAMS
 
 
 def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: ResolvedCard | None) -> Any:

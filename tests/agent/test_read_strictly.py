@@ -86,3 +86,22 @@ def test_a_server_named_beside_reinforcement_learning_is_the_rollout_engine() ->
     assert figures["rollout_engine"] == pytest.approx(0.3 * report.usable_bytes, rel=1e-6)
     assert figures["step_and_rollout"] == report.process_bytes + figures["rollout_engine"]
     assert "sleep" in answer.text
+
+
+def test_a_library_in_a_question_does_not_turn_checkpointing_off() -> None:
+    _, results = answered("llama3 70b lora 8xA100 80G batch 2 seq 4096 deepspeed zero3 要多少显存")
+    report = next(r.report for r in results if isinstance(r.report, MemoryReport))
+    assumed = {a.name: a.value for a in report.assumptions}
+    assert assumed["gradient_checkpointing"] == "full"
+    assert report.verdict == "fits"
+
+
+def test_an_encoder_is_not_counted_longer_than_its_positions() -> None:
+    _, results = answered("full fine-tuning of bert-large on a V100 32GB")
+    report = next(r.report for r in results if isinstance(r.report, MemoryReport))
+    assert {a.name: a.value for a in report.assumptions}["seq_len"] == 512
+
+
+def test_pre_training_is_told_in_words() -> None:
+    answer, _ = answered("can I train a 3B model from scratch on rtx 4060 8gb?")
+    assert "pre-training" in answer.text.lower() and "PRETRAIN" not in answer.text

@@ -17,7 +17,7 @@ _REASONS = {
     "optimizer": "AdamW is the default of the training programs",
     "optimizer_impl": "default of the training program",
     "micro_batch_size": "smallest batch; ask again with yours",
-    "seq_len": "a common fine-tuning length",
+    "seq_len": "a common fine-tuning length, within the positions of the model",
     "gradient_checkpointing": "default of the training program",
     "attention": "fused attention is the default of current libraries",
     "lora_rank": "a common rank",

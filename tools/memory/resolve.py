@@ -325,7 +325,8 @@ def _sequence(fill: _Filler) -> int:
     workload = fill.workload
     cap: int | None = workload.seq_len
     if cap is None:
-        return int(fill.get("seq_len", SEQ_LEN))
+        longest = workload.model.max_position_embeddings or SEQ_LEN
+        return int(fill.get("seq_len", min(SEQ_LEN, longest)))
     if workload.seq_len_is_cap and not workload.variable_length and not workload.packed:
         if cap > _LONGEST_SAMPLE:
             fill.assumed.append(("longest_sample", _LONGEST_SAMPLE))
