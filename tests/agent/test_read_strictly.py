@@ -104,4 +104,5 @@ def test_an_encoder_is_not_counted_longer_than_its_positions() -> None:
 
 def test_pre_training_is_told_in_words() -> None:
     answer, _ = answered("can I train a 3B model from scratch on rtx 4060 8gb?")
-    assert "pre-training" in answer.text.lower() and "PRETRAIN" not in answer.text
+    assert "pre-training" in answer.text.lower()
+    assert "PRETRAIN" not in answer.text
