@@ -1,4 +1,4 @@
-"""The steps that are run: a training step twice (the second is steady), a forward pass once."""
+"""The steps that are run: training steps until one is steady, a forward pass once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,12 @@ def compute_context(request: SimulationRequest) -> AbstractContextManager[Any]:
 
 
 def train(prepared: Prepared, request: SimulationRequest, tracker: StorageTracker) -> None:
-    """Two steps: forward, backward, optimizer; the tracker's peak is the second one's."""
+    """Forward, backward, optimizer; the tracker's peak is that of a steady step.
+
+    States are there before the first step, so that step is steady already when it leaves alive
+    what it found, kind by kind. When it leaves more (kept gradients, lazily made buffers or
+    shards) a second one is run and counted instead.
+    """
     model = prepared.model.train()
     leaves = [p for p in model.parameters() if p.requires_grad]
     trained = [p for p in leaves if not hasattr(p, TIED_LEAF)]
@@ -51,24 +56,42 @@ def train(prepared: Prepared, request: SimulationRequest, tracker: StorageTracke
     reduced = shard.buckets(trained, request)
     for parameter in trained:
         parameter.register_post_accumulate_grad_hook(lambda p: tracker.tag([p.grad], "grads"))
-    for step in range(2):
+    for _ in range(2):
+        found = _alive(tracker)
+        _step(prepared, request, tracker, leaves, optimizer)
         if not request.gradients_kept_across_steps:
             _drop_gradients(leaves)
-        tracker.phase = "fwd"
-        if step == 1:
-            tracker.reset_peak()
-        with compute_context(request):
-            loss, held = prepared.forward(model)
-        if not request.logits_held_through_backward:
-            held = None
-        tracker.phase = "bwd"
-        with CudaRules(), shard.filing_gradients(request, tracker):
-            torch.autograd.backward(loss)
-        del loss, held
-        _drop_gradients([p for p in leaves if hasattr(p, TIED_LEAF)])
-        tracker.phase = "opt"
-        optimizer.step(tracker)
+        if _alive(tracker) == found and request.sharding == "ddp":
+            break
     del reduced
+
+
+def _step(
+    prepared: Prepared,
+    request: SimulationRequest,
+    tracker: StorageTracker,
+    leaves: list[nn.Parameter],
+    optimizer: Optimizer,
+) -> None:
+    """One step, whose peak is the tracker's afterwards."""
+    tracker.phase = "fwd"
+    tracker.reset_peak()
+    with compute_context(request):
+        loss, held = prepared.forward(prepared.model)
+    if not request.logits_held_through_backward:
+        held = None
+    tracker.phase = "bwd"
+    with CudaRules(), shard.filing_gradients(request, tracker):
+        torch.autograd.backward(loss)
+    del loss, held
+    _drop_gradients([p for p in leaves if hasattr(p, TIED_LEAF)])
+    tracker.phase = "opt"
+    optimizer.step(tracker)
+
+
+def _alive(tracker: StorageTracker) -> dict[str, int]:
+    """Live bytes by kind, without the kinds that have none."""
+    return {kind: size for kind, size in tracker.live_by_kind.items() if size}
 
 
 def _drop_gradients(parameters: list[nn.Parameter]) -> None:
