@@ -225,10 +225,16 @@ def _middle(values: Sequence[float], weights: Sequence[float], *, trim: float = 
     return top / bottom if bottom else 0.0
 
 
-def spread_of(errors: Sequence[float], share: float) -> float:
-    """Factor f so that value / f .. value * f holds `share` of the truths."""
-    ordered = sorted(abs(e) for e in errors)
-    if not ordered:
+def spread_of(
+    errors: Sequence[float], share: float, weights: Sequence[float] | None = None
+) -> float:
+    """Factor f so that value / f .. value * f holds `share` of the truths (of their weight)."""
+    if not errors:
         return 1.0
-    index = min(len(ordered) - 1, math.ceil(share * len(ordered)))
-    return math.exp(ordered[index])
+    ordered = sorted(zip(map(abs, errors), weights or [1.0] * len(errors), strict=True))
+    wanted = share * sum(weight for _, weight in ordered)
+    for error, weight in ordered:
+        wanted -= weight
+        if wanted < 0:
+            return math.exp(error)
+    return math.exp(ordered[-1][0])

@@ -19,6 +19,8 @@ WAYS = ("fold", "source", "card", "family")
 COVERAGE = 0.89
 """Share of the left-out rows that an interval is made to hold."""
 LEAST_SPREAD, MOST_SPREAD = 1.25, 2.0
+CROWDING = 0.5
+"""Rows of one source have a weight of their number to the power 1 - CROWDING in a width."""
 FEW_ROWS = 10
 """Rows at which a group's own width weighs as much as the general one."""
 CLOSE = 1.35
@@ -68,22 +70,30 @@ def score(errors: Errors, widths: Mapping[str, Mapping[str, float]]) -> dict[str
 
 
 def spreads(errors: Errors, row_count: int) -> dict[str, dict[str, float]]:
-    """Half-width of the interval by group, from left-out errors; core rows count double.
+    """Half-width of the interval by group, from left-out errors.
+
+    Core rows count double; the rows of one source share a weight that grows slower than their
+    number, since the next question comes from no source at all.
 
     Args:
         errors: Of every way of leaving out that is to be held, one after the other.
         row_count: Rows that the errors belong to.
     """
-    by_group: dict[str, list[float]] = {"default": []}
+    crowd = Counter((sample.source, sample.spread) for _, sample in errors)
+    by_group: dict[str, list[tuple[float, float]]] = {"default": []}
     for error, sample in errors:
-        copies = 2 if sample.core else 1
-        by_group["default"] += [error] * copies
-        by_group.setdefault(sample.spread, []).extend([error] * copies)
+        voice = crowd[sample.source, sample.spread] ** -CROWDING * (2 if sample.core else 1)
+        by_group["default"].append((error, voice))
+        by_group.setdefault(sample.spread, []).append((error, voice))
+
+    def width(pairs: Sequence[tuple[float, float]]) -> float:
+        return spread_of([e for e, _ in pairs], COVERAGE, [weight for _, weight in pairs])
+
     rows = Counter(sample.spread for _, sample in errors)
-    general = spread_of(by_group["default"], COVERAGE)
+    general = width(by_group["default"])
     found = {}
     for name, values in sorted(by_group.items()):
-        own = spread_of(values, COVERAGE)
+        own = width(values)
         trust = rows[name] / (rows[name] + FEW_ROWS) if name != "default" else 1.0
         factor = math.exp(trust * math.log(own) + (1 - trust) * math.log(general))
         count = row_count if name == "default" else rows[name] * row_count // len(errors)

@@ -81,7 +81,7 @@ def training_sample(row: Mapping[str, Any], *, core: bool) -> Sample | None:
 
     return Sample(
         _source(row), device.name, f"{_edition(row)}/{device.name}", float(row["tok_s_gpu"]), core,
-        groups(job, device, step), spread_group(job, step), predict, family=_family(row),
+        groups(job, device, step), spread_group(job, step, shape), predict, family=_family(row),
     )  # fmt: skip
 
 

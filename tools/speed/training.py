@@ -109,6 +109,15 @@ def _micro_batch(job: TrainingJob, data_ranks: float, seq_len: int, assumed: _As
     return value
 
 
+def _grad_accum(job: TrainingJob, micro_batch: float, data_ranks: float) -> int:
+    """Micro-steps of one update: as given, or what the global batch takes."""
+    if job.grad_accum is not None:
+        return job.grad_accum
+    if job.global_batch is None:
+        return 1
+    return max(1, round(job.global_batch / micro_batch / data_ranks))
+
+
 def _recompute(job: TrainingJob, shape: Shape, assumed: _Assumed) -> float:
     if job.checkpointing is not None:
         return {"none": 0.0, "selective": SELECTIVE_RECOMPUTE, "full": 1.0}[job.checkpointing]
@@ -164,6 +173,7 @@ def resolve(job: TrainingJob, device: Card, shape: Shape) -> tuple[Step, tuple[A
         seq_len = max(1, round(min(seq_len, job.mean_tokens * PADDING)))
     data_ranks = max(1.0, job.num_gpus / split / layout.context)
     eager = _is_eager(job) and not shape.is_encoder
+    micro_batch = _micro_batch(job, data_ranks, seq_len, assumed)
     fused = shape.is_encoder and job.stage == "pretrain" and job.compiled is None
     step = Step(
         method=job.method,
@@ -171,9 +181,9 @@ def resolve(job: TrainingJob, device: Card, shape: Shape) -> tuple[Step, tuple[A
         mixed=mixed,
         quantized=job.method == "qlora" or _is_quantized(job.quantization),
         encoder=shape.is_encoder,
-        micro_batch=_micro_batch(job, data_ranks, seq_len, assumed),
+        micro_batch=micro_batch,
         seq_len=seq_len,
-        grad_accum=job.grad_accum or 1,
+        grad_accum=_grad_accum(job, micro_batch, data_ranks),
         recompute=_recompute(job, shape, assumed),
         flash=job.flash if job.flash is not None else fused or not shape.is_encoder,
         eager=eager,
@@ -244,7 +254,7 @@ def training_speed(
     if job.whole_run:
         rate *= table["whole_run"]["value"]
     rate /= adapter_cost(job.adapter)
-    correction, spread = _learnt(table, job, device, step)
+    correction, spread = _learnt(table, job, device, step, shape)
     rate *= correction
     interval = Interval(rate, rate / spread, rate * spread, "token/s/GPU")
     per_token = model_flops_per_token(shape, method=job.method, seq_len=step.seq_len, recompute=0.0)
@@ -271,7 +281,7 @@ def adapter_cost(adapter: str | None) -> float:
 
 
 def _learnt(
-    table: Mapping[str, Any], job: TrainingJob, device: Card, step: Step
+    table: Mapping[str, Any], job: TrainingJob, device: Card, step: Step, shape: Shape
 ) -> tuple[float, float]:
     """(correction, half-width factor) of the groups that the run belongs to."""
     correction = 1.0
@@ -279,7 +289,7 @@ def _learnt(
         row = table["groups"].get(kind, {}).get(key)
         if row:
             correction *= row["factor"]
-    spread = table["spread"].get(spread_group(job, step)) or table["spread"]["default"]
+    spread = table["spread"].get(spread_group(job, step, shape)) or table["spread"]["default"]
     return correction, float(spread["factor"])
 
 
@@ -304,10 +314,12 @@ def _layout_group(step: Step) -> str:
     return f"{scheme}-{'eager' if step.eager else 'tuned'}"
 
 
-def spread_group(job: TrainingJob, step: Step) -> str:
+def spread_group(job: TrainingJob, step: Step, shape: Shape) -> str:
     """Group that an interval's width is learnt for."""
     if step.encoder:
         return "encoder"
+    if shape.is_moe:
+        return "experts"
     if job.whole_run:
         return "whole-run"
     return f"{job.method}-{job.stage or 'finetune'}"

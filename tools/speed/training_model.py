@@ -17,6 +17,8 @@ from tools.speed.workload import link_gbps, transport_of
 GPUS_PER_NODE = 8
 SMOOTHNESS = 3.0
 """Power of the mean that joins a floor and a load: 1 adds them, infinity takes the larger."""
+USUAL_EXPERTS = 64
+"""Experts of a layer where the model does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def parts(step: Step, card: Card, shape: Shape, c: Mapping[str, float]) -> dict[
     elementwise = (
         c["elementwise"] * tokens * shape.layers * shape.hidden * width * count / bandwidth / split
     )
+    elementwise += _routing(shape, c) * tokens * 2.0 * count / bandwidth / split
     logits = c["logits"] * tokens * shape.vocab * 4.0 / bandwidth / split
     if step.compiled:
         elementwise *= c["compiled"]
@@ -131,6 +134,14 @@ def parts(step: Step, card: Card, shape: Shape, c: Mapping[str, float]) -> dict[
     found["bubble"] = _bubble(step, c) * computing
     found["optimizer"] = _optimizer(step, shape, c, bandwidth)
     return found
+
+
+def _routing(shape: Shape, c: Mapping[str, float]) -> float:
+    """Elements of one token and pass that sending it to experts moves, over all layers.
+
+    Source: each of the chosen experts gets a copy of the hidden vector and returns one.
+    """
+    return c["routing"] * shape.layers * (shape.experts_per_token or 0) * shape.hidden
 
 
 def _attention(
@@ -161,6 +172,8 @@ def _attention(
 def _launch(step: Step, shape: Shape, c: Mapping[str, float]) -> float:
     """Seconds that the host needs to start the kernels of one micro-step."""
     per_layer = c["launch_eager"] if step.eager else c["launch_tuned"]
+    if step.eager and shape.is_moe:
+        per_layer += (shape.experts or USUAL_EXPERTS) * c["launch_expert"]
     if step.method == "forward":
         return per_layer / 3 * 1e-3 * shape.layers
     if step.method != "full":
