@@ -29,17 +29,18 @@ if TYPE_CHECKING:
     from tools.speed.jobs import (
         JobCost,
         JobTime,
+        JobWork,
         job_cost,
         job_hours,
     )
     from tools.speed.loading import (
+        LoadingJob,
         LoadingReport,
-        StorageLimit,
         data_loading,
-        storage_limit,
         utilisation_gap,
     )
     from tools.speed.network import (
+        Exchange,
         NetworkShare,
         gradient_bytes,
         network_share,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     )
     from tools.speed.spot import (
         BillingChoice,
+        SpotJob,
         SpotPlan,
         billing_break_even,
         checkpoint_bytes,
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
         mtbf_hours_of,
         spot_plan,
     )
+    from tools.speed.storage import StorageLimit, storage_limit
     from tools.speed.training import (
         SpeedResult,
         adapter_cost,
@@ -116,12 +119,15 @@ _HOMES = {
     "JobCost": "jobs",
     "JobTime": "jobs",
     "job_cost": "jobs",
+    "JobWork": "jobs",
     "job_hours": "jobs",
     "LoadingReport": "loading",
-    "StorageLimit": "loading",
+    "LoadingJob": "loading",
+    "StorageLimit": "storage",
     "data_loading": "loading",
-    "storage_limit": "loading",
+    "storage_limit": "storage",
     "utilisation_gap": "loading",
+    "Exchange": "network",
     "NetworkShare": "network",
     "gradient_bytes": "network",
     "network_share": "network",
@@ -143,6 +149,7 @@ _HOMES = {
     "speech_speed": "speech",
     "speech_work": "speech",
     "BillingChoice": "spot",
+    "SpotJob": "spot",
     "SpotPlan": "spot",
     "billing_break_even": "spot",
     "checkpoint_bytes": "spot",
@@ -189,6 +196,10 @@ __all__ = [
     "SpeechSpeed",
     "SpeedResult",
     "SpotPlan",
+    "Exchange",
+    "JobWork",
+    "LoadingJob",
+    "SpotJob",
     "StorageLimit",
     "TrainingJob",
     "adapter_cost",

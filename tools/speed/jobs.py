@@ -46,37 +46,56 @@ class JobCost:
         return self._figures
 
 
-def _work(
-    tokens: float | None,
-    samples: float | None,
-    tokens_per_sample: float | None,
-    epochs: float,
-) -> tuple[float | None, float | None]:
-    """(tokens, samples) over all epochs."""
-    all_samples = samples * epochs if samples is not None else None
-    if tokens is not None:
-        return tokens * epochs, all_samples
-    if all_samples is not None and tokens_per_sample is not None:
-        return all_samples * tokens_per_sample, all_samples
-    return None, all_samples
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobWork:
+    """How much there is to do; None = not said.
 
+    Raises:
+        BadQuantityError: If a number is not above zero.
+    """
 
-def _step_count(steps: int | None, samples: float | None, batch: float | None) -> int | None:
-    if steps is not None:
-        return steps
-    if samples is None or batch is None:
+    tokens: float | None = None
+    """Tokens of one epoch."""
+    samples: float | None = None
+    """Samples of one epoch."""
+    tokens_per_sample: float | None = None
+    """Mean tokens of a sample (packed) or its padded length."""
+    epochs: float = 1
+    """Passes over the data; may be a fraction."""
+    steps: int | None = None
+    """Optimizer steps in total; wins over samples divided by batch."""
+    global_batch: float | None = None
+    """Samples per optimizer step over all GPUs, accumulation included."""
+
+    def __post_init__(self) -> None:
+        for field in ("tokens", "samples", "tokens_per_sample", "epochs", "steps", "global_batch"):
+            require_positive(field, getattr(self, field))
+
+    @property
+    def all_samples(self) -> float | None:
+        """Samples over all epochs."""
+        return None if self.samples is None else self.samples * self.epochs
+
+    @property
+    def all_tokens(self) -> float | None:
+        """Tokens over all epochs."""
+        if self.tokens is not None:
+            return self.tokens * self.epochs
+        if self.all_samples is not None and self.tokens_per_sample is not None:
+            return self.all_samples * self.tokens_per_sample
         return None
-    return math.ceil(samples / batch)
+
+    @property
+    def step_count(self) -> int | None:
+        """Optimizer steps; a started one counts."""
+        if self.steps is not None or self.all_samples is None or self.global_batch is None:
+            return self.steps
+        return math.ceil(self.all_samples / self.global_batch)
 
 
 def job_hours(
+    work: JobWork,
     *,
-    tokens: float | None = None,
-    samples: float | None = None,
-    tokens_per_sample: float | None = None,
-    epochs: float = 1,
-    steps: int | None = None,
-    global_batch: float | None = None,
     step_s: float | None = None,
     tokens_per_s: Interval | float | None = None,
     samples_per_s: Interval | float | None = None,
@@ -84,12 +103,7 @@ def job_hours(
     """Hours a job takes, from a measured step or from a rate.
 
     Args:
-        tokens: Tokens of one epoch.
-        samples: Samples of one epoch.
-        tokens_per_sample: Mean tokens of a sample (packed) or its padded length.
-        epochs: Passes over the data; may be a fraction.
-        steps: Optimizer steps in total; wins over samples divided by batch.
-        global_batch: Samples per optimizer step over all GPUs, accumulation included.
+        work: How much there is to do.
         step_s: Measured seconds per optimizer step; wins over a rate.
         tokens_per_s: Tokens per second of all GPUs together.
         samples_per_s: Samples per second of all GPUs together.
@@ -102,46 +116,43 @@ def job_hours(
 
     Source: definition, hours = work / speed.
 
-    >>> job_hours(samples=50_000, epochs=3, global_batch=16, step_s=1.2).steps
+    >>> job_hours(JobWork(samples=50_000, epochs=3, global_batch=16), step_s=1.2).steps
     9375
     """
-    for name, value in (
-        ("tokens", tokens),
-        ("samples", samples),
-        ("tokens_per_sample", tokens_per_sample),
-        ("epochs", epochs),
-        ("steps", steps),
-        ("global_batch", global_batch),
-        ("step_s", step_s),
-    ):
-        require_positive(name, value)
-    all_tokens, all_samples = _work(tokens, samples, tokens_per_sample, epochs)
-    count = _step_count(steps, all_samples, global_batch)
-    if step_s is not None and count is not None:
-        hours = count * step_s / SECONDS_PER_HOUR
-        inputs: tuple[Figure, ...] = (
-            given("step_s", step_s, "s"),
-            _count("steps", count, "samples * epochs / batch"),
-        )
-        formula = "steps * step_s / 3600"
-        interval = Interval(hours, hours, hours, "h")
-    elif tokens_per_s is not None and all_tokens is not None:
-        interval = _hours(all_tokens, tokens_per_s, "tokens_per_s")
-        inputs = (_count("tokens", all_tokens, "samples * tokens per sample * epochs"),)
-        formula = "tokens / tokens_per_s / 3600"
-    elif samples_per_s is not None and all_samples is not None:
-        interval = _hours(all_samples, samples_per_s, "samples_per_s")
-        inputs = (_count("samples", all_samples, "samples * epochs"),)
-        formula = "samples / samples_per_s / 3600"
-    else:
-        raise BadQuantityError(
-            field="work and speed",
-            given="not enough of them",
-            allowed="steps (or samples with a batch) and step_s, tokens and tokens_per_s, "
-            "or samples and samples_per_s",
-        )
-    figures = (*interval.figures("hours", formula=formula, inputs=inputs), *inputs)
-    return JobTime(interval, count, all_tokens, all_samples, figures)
+    require_positive("step_s", step_s)
+    steps, tokens, samples = work.step_count, work.all_tokens, work.all_samples
+    if step_s is not None and steps is not None:
+        return _by_steps(work, steps, step_s)
+    if tokens_per_s is not None and tokens is not None:
+        made_of = "samples * tokens per sample * epochs"
+        return _by_rate(work, ("tokens", tokens, made_of), tokens_per_s)
+    if samples_per_s is not None and samples is not None:
+        return _by_rate(work, ("samples", samples, "samples * epochs"), samples_per_s)
+    raise BadQuantityError(
+        field="work and speed",
+        given="not enough of them",
+        allowed="steps (or samples with a batch) and step_s, tokens and tokens_per_s, "
+        "or samples and samples_per_s",
+    )
+
+
+def _by_steps(work: JobWork, steps: int, step_s: float) -> JobTime:
+    hours = steps * step_s / SECONDS_PER_HOUR
+    inputs = (given("step_s", step_s, "s"), _count("steps", steps, "samples * epochs / batch"))
+    interval = Interval(hours, hours, hours, "h")
+    figures = interval.figures("hours", formula="steps * step_s / 3600", inputs=inputs)
+    return JobTime(interval, steps, work.all_tokens, work.all_samples, (*figures, *inputs))
+
+
+def _by_rate(work: JobWork, amount: tuple[str, float, str], rate: Interval | float) -> JobTime:
+    """Hours of an amount (name, value, formula) at a rate of all GPUs."""
+    name, value, made_of = amount
+    interval = _hours(value, rate, f"{name}_per_s")
+    inputs = (_count(name, value, made_of),)
+    figures = interval.figures("hours", formula=f"{name} / {name}_per_s / 3600", inputs=inputs)
+    return JobTime(
+        interval, work.step_count, work.all_tokens, work.all_samples, (*figures, *inputs)
+    )
 
 
 def _count(name: str, value: float, formula: str) -> Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tools.errors import BadQuantityError, UserInputError
+from tools.errors import BadQuantityError
 from tools.provenance import Assumption, Figure
 from tools.speed.results import (
     Interval,
@@ -13,23 +13,10 @@ from tools.speed.results import (
     given,
     load_data,
     require_all_positive,
-    require_positive,
 )
+from tools.speed.storage import StorageLimit, storage_limit
 
 Stage = Literal["gpu", "decode", "workers", "throughput", "small_files"]
-
-
-@dataclass(frozen=True, slots=True)
-class StorageLimit:
-    """What a disk or file system gives."""
-
-    name: str
-    mb_s: float
-    """MB/s (10**6 bytes)."""
-    iops: float | None
-    """Reads a second; None when the vendor states none."""
-    latency_ms: float | None
-    origin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +37,10 @@ class LoadingReport:
 
     needed_per_s: float
     """Images per second that all GPUs together would take."""
+    disk_mb_s: float
+    """MB/s that the storage must deliver for that."""
+    cores: Interval
+    """vCPUs that decode it."""
     stages: dict[str, float]
     """Capacity of each stage, images/s."""
     bottleneck: Stage
@@ -65,126 +56,102 @@ class LoadingReport:
         return self._figures
 
 
-def storage_limit(name: str, *, size_gib: float | None = None) -> StorageLimit:
-    """Throughput and IOPS of a storage product.
-
-    Args:
-        name: essd-pl0 .. essd-pl3, nas, cpfs, cfs-turbo, nvme, ...; case and spaces are free.
-        size_gib: Capacity; matters where the throughput grows with it.
-
-    Raises:
-        UserInputError: If the product is not known; the message lists those that are.
-
-    Source: data/storage.json, vendor documents.
-
-    >>> storage_limit("ESSD PL1", size_gib=200).mb_s
-    220.0
-    """
-    table = load_data("storage")
-    key = name.strip().casefold().replace("_", "-")
-    key = table["aliases"].get(key, key.replace(" ", "-"))
-    key = table["aliases"].get(key, key)
-    row = table["products"].get(key)
-    if row is None:
-        known = ", ".join(table["products"])
-        raise UserInputError(f"Unknown storage {name!r}. Known: {known}. Or give its MB/s.")
-    require_positive("size_gib", size_gib)
-    iops = _grown(row, "iops", size_gib)
-    mb_s = _grown(row, "mb_s", size_gib)
-    if mb_s is None:  # every row has mb_s
-        raise UserInputError(f"Storage {name!r} states no throughput.")
-    return StorageLimit(key, mb_s, iops, row.get("latency_ms"), row["origin"])
-
-
-def _grown(row: dict[str, Any], field: str, size_gib: float | None) -> float | None:
-    """The row's cap, or less where the capacity does not buy it."""
-    cap = row.get(field)
-    if cap is None or size_gib is None:
-        return None if cap is None else float(cap)
-    tiers = row.get(f"tiers_gib_{field}")
-    if tiers:
-        reached = [rate for start, rate in tiers if size_gib >= start]
-        return float(reached[-1] if reached else tiers[0][1])
-    slope = row.get(f"{field}_per_gib")
-    if slope is None:
-        return float(cap)
-    return float(min(row.get(f"{field}_base", 0) + slope * size_gib, cap))
-
-
-def data_loading(
-    *,
-    images_per_s_per_gpu: float,
-    gpus: int = 1,
-    vcpu: int | None = None,
-    num_workers: int | None = None,
-    image_kb: float | None = None,
-    storage: str | None = None,
-    storage_gib: float | None = None,
-    storage_mb_s: float | None = None,
-    packed: bool = False,
-    cached: bool = False,
-    decode_per_core: float | None = None,
-) -> LoadingReport:
-    """The slowest stage between the disk and the GPU, and what to raise.
-
-    Args:
-        images_per_s_per_gpu: What one GPU would take (from `image_speed` or measured on synthetic
-            data).
-        gpus: GPUs fed by this machine.
-        vcpu: Virtual cores of the machine; None leaves the CPU out.
-        num_workers: Loader workers in total; None means one a vCPU.
-        image_kb: Mean file size in kB (10**3 bytes); assumed 110, the ImageNet mean.
-        storage: A product of data/storage.json.
-        storage_gib: Its capacity.
-        storage_mb_s: Its throughput, where it was measured; wins over the product's.
-        packed: Records of many images (WebDataset, TFRecord, FFCV) instead of single files.
-        cached: The data set fits into the page cache: the disk counts in the first epoch only.
-        decode_per_core: Images per second that one core decodes and augments; assumed 150.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadingJob:
+    """A training that reads images; None = not said.
 
     Raises:
         BadQuantityError: If a number is not above zero.
+    """
+
+    images_per_s_per_gpu: float
+    """What one GPU would take (from `image_speed`, or measured on synthetic data)."""
+    gpus: int = 1
+    """GPUs fed by this machine."""
+    vcpu: int | None = None
+    """Virtual cores of the machine; None leaves the CPU out."""
+    num_workers: int | None = None
+    """Loader workers in total; None means one a vCPU."""
+    image_kb: float | None = None
+    """Mean file size in kB (10**3 bytes); assumed 110, the ImageNet mean."""
+    storage: str | None = None
+    """A product of data/storage.json."""
+    storage_gib: float | None = None
+    storage_mb_s: float | None = None
+    """Its throughput, where it was measured; wins over the product's."""
+    packed: bool = False
+    """Records of many images (WebDataset, TFRecord, FFCV) instead of single files."""
+    cached: bool = False
+    """The data set fits into the page cache: the disk counts in the first epoch only."""
+    decode_per_core: float | None = None
+    """Images per second that one core decodes and augments; assumed 150."""
+
+    def __post_init__(self) -> None:
+        require_all_positive(
+            images_per_s_per_gpu=self.images_per_s_per_gpu,
+            gpus=self.gpus,
+            vcpu=self.vcpu,
+            num_workers=self.num_workers,
+            image_kb=self.image_kb,
+            storage_mb_s=self.storage_mb_s,
+            decode_per_core=self.decode_per_core,
+        )
+
+    @property
+    def workers(self) -> int | None:
+        """Loader workers; one a vCPU where none were said."""
+        return self.num_workers if self.num_workers is not None else self.vcpu
+
+
+def data_loading(job: LoadingJob) -> LoadingReport:
+    """The slowest stage between the disk and the GPU, and what to raise.
+
+    Raises:
+        UserInputError: If the storage product is not known.
 
     Source: data/loading.json and data/storage.json (published measurements, vendor documents).
     """
-    require_all_positive(
-        images_per_s_per_gpu=images_per_s_per_gpu,
-        gpus=gpus,
-        vcpu=vcpu,
-        num_workers=num_workers,
-        image_kb=image_kb,
-        storage_mb_s=storage_mb_s,
-        decode_per_core=decode_per_core,
-    )
     assumptions: list[Assumption] = []
     rates = load_data("loading")
-    size_kb = _or_usual("image_kb", image_kb, "kB", rates["image_kb"]["imagenet"], assumptions)
+    size_kb = _or_usual("image_kb", job.image_kb, "kB", rates["image_kb"]["imagenet"], assumptions)
     per_core = _or_usual(
-        "decode_per_core", decode_per_core, "image/s", rates["decode_per_core"], assumptions
+        "decode_per_core", job.decode_per_core, "image/s", rates["decode_per_core"], assumptions
     )
-    needed = images_per_s_per_gpu * gpus
-    limit = storage_limit(storage, size_gib=storage_gib) if storage else None
-    mb_s = storage_mb_s if storage_mb_s is not None else (limit.mb_s if limit else None)
+    needed = job.images_per_s_per_gpu * job.gpus
+    limit = storage_limit(job.storage, size_gib=job.storage_gib) if job.storage else None
+    mb_s = job.storage_mb_s if job.storage_mb_s is not None else (limit.mb_s if limit else None)
     stages: dict[str, float] = {"gpu": needed}
-    workers = num_workers if num_workers is not None else vcpu
-    if vcpu is not None:
-        stages["decode"] = vcpu * per_core
-    if workers is not None:
-        stages["workers"] = workers * per_core
-    if not cached:
-        stages.update(_disk_stages(limit, mb_s, size_kb, workers, packed))
+    if job.vcpu is not None:
+        stages["decode"] = job.vcpu * per_core
+    if job.workers is not None:
+        stages["workers"] = job.workers * per_core
+    if not job.cached:
+        stages.update(_disk_stages(limit, mb_s, size_kb, job.workers, job.packed))
     slowest = min(stages, key=lambda stage: stages[stage])
-    delivered = stages[slowest]
-    utilisation = delivered / needed
+    cores = _cores(needed, job.decode_per_core)
     return LoadingReport(
         needed_per_s=needed,
+        disk_mb_s=needed * size_kb / 1000,
+        cores=cores,
         stages=stages,
         bottleneck=slowest,  # type: ignore[arg-type]  # keys of `stages` are the stages
-        delivered_per_s=delivered,
-        gpu_utilisation=utilisation,
-        changes=_changes(stages, needed, size_kb, per_core, vcpu),
+        delivered_per_s=stages[slowest],
+        gpu_utilisation=stages[slowest] / needed,
+        changes=_changes(stages, needed, size_kb, per_core, job.vcpu),
         assumptions=tuple(assumptions),
-        _figures=_figures(stages, needed, size_kb, mb_s, utilisation, per_core, limit),
+        _figures=(
+            *_need_figures(needed, size_kb, stages[slowest] / needed, per_core, cores),
+            *_stage_figures(stages, per_core, mb_s, limit),
+        ),
     )
+
+
+def _cores(needed: float, per_core: float | None) -> Interval:
+    """Cores that decode what is needed; with the range of published rates where none was given."""
+    row = load_data("loading")["decode_per_core"]
+    if per_core is not None:
+        row = dict.fromkeys(("value", "low", "high"), per_core)
+    return Interval(needed / row["value"], needed / row["high"], needed / row["low"], "vCPU")
 
 
 def _disk_stages(
@@ -254,50 +221,57 @@ def _changes(
     return tuple(changes)
 
 
-def _figures(
-    stages: dict[str, float],
-    needed: float,
-    size_kb: float,
-    mb_s: float | None,
-    utilisation: float,
-    per_core: float,
-    limit: StorageLimit | None,
+def _need_figures(
+    needed: float, size_kb: float, utilisation: float, per_core: float, cores: Interval
 ) -> tuple[Figure, ...]:
+    """What the GPUs ask for: images, bytes and cores."""
     size = given("image_kb", size_kb, "kB")
-    figures = [
-        Figure("images_needed", needed, "image/s", formula="images per s per GPU * gpus"),
+    images = Figure("images_needed", needed, "image/s", formula="images per s per GPU * gpus")
+    core = _core_figure(per_core)
+    return (
+        images,
         Figure(
             "disk_needed",
             needed * size_kb / 1000,
             "MB/s",
             formula="images_needed * image_kb / 1000",
-            inputs=(size,),
+            inputs=(images, size),
         ),
         Figure("gpu_utilisation", utilisation, "1", formula="slowest stage / images_needed"),
-    ]
-    core = Figure(
+        core,
+        *cores.figures(
+            "cores_needed", formula="images_needed / decode_per_core", inputs=(images, core)
+        ),
+    )
+
+
+def _core_figure(per_core: float) -> Figure:
+    return Figure(
         "decode_per_core", per_core, "image/s", (data_source("loading", "decode_per_core"),)
     )
+
+
+def _stage_figures(
+    stages: dict[str, float], per_core: float, mb_s: float | None, limit: StorageLimit | None
+) -> tuple[Figure, ...]:
+    """Capacity of each stage, and the disk's rate."""
+    core = _core_figure(per_core)
     formulas = {
         "decode": "vcpu * decode_per_core",
         "workers": "num_workers * decode_per_core",
         "throughput": "MB/s * 1000 / image_kb",
         "small_files": "min(IOPS, workers * 1000 / latency_ms)",
     }
-    for stage, formula in formulas.items():
-        if stage in stages:
-            figures.append(
-                Figure(
-                    f"{stage}_capacity", stages[stage], "image/s", formula=formula, inputs=(core,)
-                )
-            )
-    if mb_s is not None:
-        origin = data_source("storage", limit.name) if limit else None
-        figures.append(
-            Figure("storage_throughput", mb_s, "MB/s", (origin,))
-            if origin
-            else given("storage_throughput", mb_s, "MB/s")
-        )
+    figures = [
+        Figure(f"{stage}_capacity", stages[stage], "image/s", formula=formula, inputs=(core,))
+        for stage, formula in formulas.items()
+        if stage in stages
+    ]
+    if mb_s is not None and limit is not None:
+        source = data_source("storage", limit.name)
+        figures.append(Figure("storage_throughput", mb_s, "MB/s", (source,)))
+    elif mb_s is not None:
+        figures.append(given("storage_throughput", mb_s, "MB/s"))
     return tuple(figures)
 
 

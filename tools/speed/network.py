@@ -20,6 +20,8 @@ Strategy = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Transport = Literal["tcp", "tcp-one-flow", "rdma"]
 ACCEPTABLE_EFFICIENCY = 0.9
 """A link no longer matters when the step keeps this share of its speed without any overlap."""
+WORTHWHILE_SPEEDUP = 1.3
+"""More machines are worth their trouble from this many times the speed of one."""
 RING = Source(
     "rule:ring-all-reduce",
     "paper",
@@ -73,23 +75,82 @@ def gradient_bytes(params: float, *, dtype_bytes: int = 4) -> float:
     return float(params * dtype_bytes)
 
 
-def _traffic(
-    strategy: Strategy,
-    trained_bytes: float,
-    weight_bytes: float | None,
-    gpus: int,
-    grad_accum: int,
-) -> tuple[float, str]:
-    """(bytes through one machine's link per optimizer step, formula)."""
-    ring = (gpus - 1) / gpus
-    if strategy in ("zero3", "fsdp"):
-        if weight_bytes is None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What machines exchange in a step, and over which link.
+
+    Raises:
+        BadQuantityError: If a number is not above zero, or the weights are missing for zero3.
+    """
+
+    compute_s: float
+    """Seconds of one optimizer step on a single machine (all its micro-steps)."""
+    gradient_bytes: float
+    """Bytes of gradients that are exchanged (LoRA: the adapter's alone)."""
+    nodes: int
+    gpus_per_node: int
+    gbps: float
+    """Nominal Gbit/s of one machine's link."""
+    transport: Transport = "tcp"
+    """tcp (kernel sockets), tcp-one-flow (a single connection), rdma."""
+    strategy: Strategy = "ddp"
+    """ddp, zero1, zero2 exchange gradients; zero3 and fsdp gather the weights twice and scatter
+    the gradients in every micro-step."""
+    weight_bytes: float | None = None
+    """Bytes of all weights; needed by zero3 and fsdp."""
+    grad_accum: int = 1
+    """Micro-steps per optimizer step."""
+
+    def __post_init__(self) -> None:
+        require_all_positive(
+            compute_s=self.compute_s,
+            gradient_bytes=self.gradient_bytes,
+            nodes=self.nodes,
+            gpus_per_node=self.gpus_per_node,
+            gbps=self.gbps,
+            grad_accum=self.grad_accum,
+        )
+        if self.is_sharded and self.weight_bytes is None:
             raise BadQuantityError(
                 field="weight_bytes", given=None, allowed="the weights' bytes for zero3 or fsdp"
             )
-        total = (2 * weight_bytes + trained_bytes) * ring * grad_accum
-        return total, "(2 * weight_bytes + gradient_bytes) * (n - 1) / n * grad_accum"
-    return 2 * trained_bytes * ring, "2 * gradient_bytes * (n - 1) / n"
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the weights travel too."""
+        return self.strategy in ("zero3", "fsdp")
+
+    @property
+    def formula(self) -> str:
+        """How the traffic is counted; n = all GPUs."""
+        if self.is_sharded:
+            return "(2 * weight_bytes + gradient_bytes) * (n - 1) / n * grad_accum"
+        return "2 * gradient_bytes * (n - 1) / n"
+
+    @property
+    def traffic_bytes(self) -> float:
+        """Bytes through one machine's link in each direction per optimizer step."""
+        if self.nodes == 1:
+            return 0.0
+        gpus = self.nodes * self.gpus_per_node
+        ring = (gpus - 1) / gpus
+        if self.is_sharded:
+            weights = self.weight_bytes or 0.0
+            return (2 * weights + self.gradient_bytes) * ring * self.grad_accum
+        return 2 * self.gradient_bytes * ring
+
+    def at(self, gbps: float) -> LinkPoint:
+        """Waiting and efficiency at a nominal link speed."""
+        seconds = self.traffic_bytes * 8 / (usable_gbps(gbps, self.transport) * 1e9)
+        efficiency = _efficiency(self.compute_s, seconds, self.nodes, self.transport)
+        return LinkPoint(float(gbps), seconds, efficiency)
+
+    @property
+    def enough_gbps(self) -> float:
+        """Nominal speed from which the link costs less than a tenth even without overlap."""
+        target_s = self.compute_s * (1 / ACCEPTABLE_EFFICIENCY - 1)
+        share = load_data("links")["transport"][self.transport]["share"]
+        return float(self.traffic_bytes * 8 / target_s / 1e9 / share)
 
 
 def usable_gbps(gbps: float, transport: Transport) -> float:
@@ -126,125 +187,68 @@ def _efficiency(
     return Interval(point, low * 0.9, overlapped, "1")
 
 
-def network_share(
-    *,
-    compute_s: float,
-    gradient_bytes: float,
-    nodes: int,
-    gpus_per_node: int,
-    gbps: float,
-    transport: Transport = "tcp",
-    strategy: Strategy = "ddp",
-    weight_bytes: float | None = None,
-    grad_accum: int = 1,
-) -> NetworkShare:
+def network_share(exchange: Exchange) -> NetworkShare:
     """Share of a step spent waiting for the link between machines, and the scaling to expect.
-
-    Args:
-        compute_s: Seconds of one optimizer step on a single machine (all its micro-steps).
-        gradient_bytes: Bytes of gradients that are exchanged (LoRA: the adapter's alone).
-        nodes: Machines.
-        gpus_per_node: GPUs in each.
-        gbps: Nominal Gbit/s of one machine's link.
-        transport: tcp (kernel sockets), tcp-one-flow (a single connection), rdma.
-        strategy: ddp, zero1, zero2 exchange gradients; zero3 and fsdp gather the weights twice and
-            scatter the gradients in every micro-step.
-        weight_bytes: Bytes of all weights; needed by zero3 and fsdp.
-        grad_accum: Micro-steps per optimizer step.
 
     Returns:
         NetworkShare with a table over the usual link speeds.
-
-    Raises:
-        BadQuantityError: If a number is not above zero, or the weights are missing for zero3.
 
     Source: ring all-reduce moves 2 (n - 1) / n times the gradients (NCCL); full sharding moves
     1.5 times as much per micro-step (ZeRO); calibration on Alibaba, Tencent and DLPerf rows.
     Assumes: a flat ring over all GPUs, one link per machine, gradients in one piece.
     """
-    require_all_positive(
-        compute_s=compute_s,
-        gradient_bytes=gradient_bytes,
-        nodes=nodes,
-        gpus_per_node=gpus_per_node,
-        gbps=gbps,
-        grad_accum=grad_accum,
-    )
-    gpus = nodes * gpus_per_node
-    traffic, formula = _traffic(strategy, gradient_bytes, weight_bytes, gpus, grad_accum)
-    traffic = traffic if nodes > 1 else 0.0
-
-    def seconds(speed: float) -> float:
-        return traffic * 8 / (usable_gbps(speed, transport) * 1e9)
-
-    wait = seconds(gbps)
-    efficiency = _efficiency(compute_s, wait, nodes, transport)
+    here = exchange.at(exchange.gbps)
+    efficiency = here.efficiency
     waiting = Interval(1 - efficiency.value, 1 - efficiency.high, 1 - efficiency.low, "1")
-    speedup = efficiency.scaled(nodes, "1")
-    target_s = compute_s * (1 / ACCEPTABLE_EFFICIENCY - 1)
-    row = load_data("links")["transport"][transport]
-    enough = traffic * 8 / target_s / 1e9 / row["share"]
-    table = tuple(
-        LinkPoint(float(g), seconds(g), _efficiency(compute_s, seconds(g), nodes, transport))
-        for g in load_data("links")["table_gbps"]
-    )
+    speedup = efficiency.scaled(exchange.nodes, "1")
     return NetworkShare(
-        traffic_bytes=traffic,
-        communication_s=wait,
-        compute_s=compute_s,
+        traffic_bytes=exchange.traffic_bytes,
+        communication_s=here.communication_s,
+        compute_s=exchange.compute_s,
         efficiency=efficiency,
         waiting_share=waiting,
         speedup=speedup,
-        enough_gbps=enough,
-        table=table,
-        worthwhile=speedup.value >= 1.3,
-        notes=_notes(transport, strategy, enough, row["ceiling_gbps"], grad_accum),
-        _figures=_figures(
-            traffic, formula, wait, compute_s, gbps, efficiency, waiting, speedup, enough
-        ),
+        enough_gbps=exchange.enough_gbps,
+        table=tuple(exchange.at(gbps) for gbps in load_data("links")["table_gbps"]),
+        worthwhile=speedup.value >= WORTHWHILE_SPEEDUP,
+        notes=_notes(exchange),
+        _figures=_figures(exchange, here, waiting, speedup),
     )
 
 
-def _notes(
-    transport: Transport,
-    strategy: Strategy,
-    enough_gbps: float,
-    ceiling: float | None,
-    grad_accum: int,
-) -> tuple[str, ...]:
+def _notes(exchange: Exchange) -> tuple[str, ...]:
+    ceiling = load_data("links")["transport"][exchange.transport]["ceiling_gbps"]
     notes = []
-    if ceiling is not None and enough_gbps > ceiling:
+    if ceiling is not None and exchange.enough_gbps > ceiling:
         notes.append(
             f"Kernel TCP reaches about {ceiling} Gbit/s whatever the link: this needs RDMA."
         )
-    if strategy in ("zero3", "fsdp"):
+    if exchange.is_sharded:
         notes.append(
             "Full sharding repeats its traffic in every micro-step; accumulation does not help."
         )
-    elif grad_accum == 1:
+    elif exchange.grad_accum == 1:
         notes.append("Gradient accumulation divides this traffic per sample.")
     return tuple(notes)
 
 
 def _figures(
-    traffic: float,
-    formula: str,
-    wait: float,
-    compute_s: float,
-    gbps: float,
-    efficiency: Interval,
-    waiting: Interval,
-    speedup: Interval,
-    enough: float,
+    exchange: Exchange, here: LinkPoint, waiting: Interval, speedup: Interval
 ) -> tuple[Figure, ...]:
-    moved = Figure("traffic_per_step", traffic, "B", (RING,), formula)
-    link = given("link", gbps, "Gbit/s")
+    moved = Figure("traffic_per_step", exchange.traffic_bytes, "B", (RING,), exchange.formula)
+    link = given("link", exchange.gbps, "Gbit/s")
     share = data_source("links", "transport")
     spent = Figure(
-        "communication", wait, "s", (share,), "traffic * 8 / usable_gbps / 1e9", (moved, link)
+        "communication",
+        here.communication_s,
+        "s",
+        (share,),
+        "traffic * 8 / usable_gbps / 1e9",
+        (moved, link),
     )
-    inputs = (spent, given("compute", compute_s, "s"))
+    inputs = (spent, given("compute", exchange.compute_s, "s"))
     bounds = "compute / (compute + communication) .. compute / max(compute, communication)"
+    efficiency = here.efficiency
     return (
         moved,
         spent,
@@ -253,7 +257,7 @@ def _figures(
         *speedup.figures("speedup", formula="nodes * scaling_efficiency", inputs=inputs),
         Figure(
             "enough_bandwidth",
-            enough,
+            exchange.enough_gbps,
             "Gbit/s",
             formula=f"traffic * 8 / (compute * (1 / {ACCEPTABLE_EFFICIENCY} - 1)) / 1e9 / share",
             inputs=(moved,),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from tools.speed.jobs import job_cost, job_hours
+from tools.speed.jobs import JobWork, job_cost, job_hours
 from tools.speed.results import load_data
 from tools.speed.training import cached_training_speed, ppo_hours
 from tools.speed.vision import ImageJob, cached_image_speed
@@ -54,10 +54,11 @@ def _text_hours(run: Mapping[str, Any]) -> float:
     overhead = float(run.get("overhead_min", 0)) / 60
     if "samples" in run:
         time = job_hours(
-            samples=run["samples"], epochs=run.get("epochs", 1), samples_per_s=speed.samples_per_s
+            JobWork(samples=run["samples"], epochs=run.get("epochs", 1)),
+            samples_per_s=speed.samples_per_s,
         )
     else:
-        time = job_hours(tokens=run["tokens"], tokens_per_s=speed.tokens_per_s)
+        time = job_hours(JobWork(tokens=run["tokens"]), tokens_per_s=speed.tokens_per_s)
     return time.hours.value + overhead
 
 
@@ -73,7 +74,7 @@ def _image_hours(run: Mapping[str, Any]) -> float:
                 image_px=px,
             )
         )
-        hours += job_hours(samples=images, samples_per_s=speed.samples_per_s).hours.value
+        hours += job_hours(JobWork(samples=images), samples_per_s=speed.samples_per_s).hours.value
     return hours
 
 

@@ -117,77 +117,90 @@ def mtbf_hours_of(
     return HOURS_PER_MONTH / (-math.log1p(-monthly_interruption) * instances)
 
 
-def spot_plan(
-    *,
-    mtbf_hours: float,
-    checkpoint_s: float,
-    restart_s: float | None = None,
-    job_hours: float | None = None,
-    spot_price_per_hour: Decimal | None = None,
-    on_demand_price_per_hour: Decimal | None = None,
-    instances: int = 1,
-    currency: str | None = None,
-) -> SpotPlan:
-    """The best checkpoint interval, the work to expect lost, and the cost of the job.
-
-    Args:
-        mtbf_hours: Mean hours between interruptions of the whole job.
-        checkpoint_s: Seconds that one save stops the training.
-        restart_s: Seconds from the interruption until training goes on; assumed 600.
-        job_hours: Undisturbed length of the job.
-        spot_price_per_hour: Price of one spot machine.
-        on_demand_price_per_hour: Price of the same machine on demand.
-        instances: Machines rented.
-        currency: Of both prices.
-
-    Returns:
-        SpotPlan; costs are None where a price or the length is missing.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotJob:
+    """A job on machines that may be taken away.
 
     Raises:
         BadQuantityError: If a number is not above zero, or a save takes longer than the mean time
             between two interruptions.
+    """
+
+    mtbf_hours: float
+    """Mean hours between interruptions of the whole job."""
+    checkpoint_s: float
+    """Seconds that one save stops the training."""
+    restart_s: float | None = None
+    """Seconds from the interruption until training goes on; assumed 600."""
+    job_hours: float | None = None
+    """Undisturbed length of the job."""
+    spot_price_per_hour: Decimal | None = None
+    """Price of one spot machine."""
+    on_demand_price_per_hour: Decimal | None = None
+    """Price of the same machine on demand."""
+    instances: int = 1
+    currency: str | None = None
+    """Of both prices."""
+
+    def __post_init__(self) -> None:
+        require_positive("mtbf_hours", self.mtbf_hours)
+        require_positive("checkpoint_s", self.checkpoint_s)
+        if self.restart < 0:
+            raise BadQuantityError(field="restart_s", given=self.restart, allowed="0 or more")
+        if self.checkpoint_s >= self.mtbf_s:
+            raise BadQuantityError(
+                field="checkpoint_s",
+                given=self.checkpoint_s,
+                allowed=f"less than the mean time between interruptions, {self.mtbf_s:.0f} s",
+            )
+
+    @property
+    def mtbf_s(self) -> float:
+        """Mean seconds between interruptions."""
+        return self.mtbf_hours * 3600
+
+    @property
+    def restart(self) -> float:
+        """Seconds of a restart, assumed where none were said."""
+        return DEFAULT_RESTART_S if self.restart_s is None else self.restart_s
+
+
+def spot_plan(job: SpotJob) -> SpotPlan:
+    """The best checkpoint interval, the work to expect lost, and the cost of the job.
+
+    Returns:
+        SpotPlan; costs are None where a price or the length is missing.
 
     Source: Young/Daly, interval = sqrt(2 * checkpoint * MTBF) (arXiv 2410.18124); overhead =
     checkpoint / interval + (interval / 2 + restart) / MTBF.
 
-    >>> round(spot_plan(mtbf_hours=6, checkpoint_s=120).interval_s)
+    >>> round(spot_plan(SpotJob(mtbf_hours=6, checkpoint_s=120)).interval_s)
     2277
     """
-    require_positive("mtbf_hours", mtbf_hours)
-    require_positive("checkpoint_s", checkpoint_s)
-    restart = DEFAULT_RESTART_S if restart_s is None else restart_s
-    if restart < 0:
-        raise BadQuantityError(field="restart_s", given=restart, allowed="0 or more")
-    mtbf_s = mtbf_hours * 3600
-    if checkpoint_s >= mtbf_s:
-        raise BadQuantityError(
-            field="checkpoint_s",
-            given=checkpoint_s,
-            allowed=f"less than the mean time between interruptions, {mtbf_s:.0f} s",
+    interval = math.sqrt(2 * job.checkpoint_s * job.mtbf_s)
+    overhead = job.checkpoint_s / interval + (interval / 2 + job.restart) / job.mtbf_s
+    wall = job.job_hours * (1 + overhead) if job.job_hours is not None else None
+    cost = _cost(wall, job.spot_price_per_hour, job.instances)
+    plain = _cost(job.job_hours, job.on_demand_price_per_hour, job.instances)
+    figures = _plan_figures(job, interval, overhead)
+    if job.currency is not None:
+        figures += tuple(
+            _cost_figure(name, amount, job.currency, figures)
+            for name, amount in (("spot_cost", cost), ("on_demand_cost", plain))
+            if amount is not None
         )
-    interval = math.sqrt(2 * checkpoint_s * mtbf_s)
-    overhead = checkpoint_s / interval + (interval / 2 + restart) / mtbf_s
-    wall = job_hours * (1 + overhead) if job_hours is not None else None
-    cost = _cost(wall, spot_price_per_hour, instances)
-    plain = _cost(job_hours, on_demand_price_per_hour, instances)
-    saving = float(1 - cost / plain) if cost is not None and plain else None
-    figures = _plan_figures(checkpoint_s, mtbf_s, restart, interval, overhead, job_hours)
-    if cost is not None and currency is not None:
-        figures += (_cost_figure("spot_cost", cost, currency, figures),)
-    if plain is not None and currency is not None:
-        figures += (_cost_figure("on_demand_cost", plain, currency, figures),)
     return SpotPlan(
         interval_s=interval,
-        checkpoint_s=checkpoint_s,
-        mtbf_s=mtbf_s,
-        expected_interruptions=wall / mtbf_hours if wall is not None else None,
+        checkpoint_s=job.checkpoint_s,
+        mtbf_s=job.mtbf_s,
+        expected_interruptions=wall / job.mtbf_hours if wall is not None else None,
         lost_work_s=interval / 2,
         overhead=overhead,
         wall_hours=wall,
         cost=cost,
         on_demand_cost=plain,
-        saving=saving,
-        currency=currency,
+        saving=float(1 - cost / plain) if cost is not None and plain else None,
+        currency=job.currency,
         _figures=figures,
     )
 
@@ -252,18 +265,11 @@ def _cost_figure(name: str, cost: Decimal, currency: str, inputs: tuple[Figure, 
     return Figure(name, cost, currency, formula="hours * price * instances", inputs=inputs)
 
 
-def _plan_figures(
-    checkpoint_s: float,
-    mtbf_s: float,
-    restart_s: float,
-    interval: float,
-    overhead: float,
-    job_hours: float | None,
-) -> tuple[Figure, ...]:
+def _plan_figures(job: SpotJob, interval: float, overhead: float) -> tuple[Figure, ...]:
     inputs = (
-        given("checkpoint_s", checkpoint_s, "s"),
-        given("mtbf_s", mtbf_s, "s"),
-        given("restart_s", restart_s, "s"),
+        given("checkpoint_s", job.checkpoint_s, "s"),
+        given("mtbf_s", job.mtbf_s, "s"),
+        given("restart_s", job.restart, "s"),
     )
     figures = (
         Figure(
@@ -283,10 +289,10 @@ def _plan_figures(
             inputs=inputs,
         ),
     )
-    if job_hours is None:
+    if job.job_hours is None:
         return figures
     wall = Figure(
-        "wall_hours", job_hours * (1 + overhead), "h", formula="job_hours * (1 + overhead)"
+        "wall_hours", job.job_hours * (1 + overhead), "h", formula="job_hours * (1 + overhead)"
     )
     return (*figures, wall)
 
