@@ -21,6 +21,7 @@ from agent.answering.symptoms import (
     pasted,
     say_checks,
     say_cuda_error,
+    say_remedies,
     symptoms_of,
 )
 from agent.answering.training import method_is_open, training
@@ -151,7 +152,10 @@ def _no_model(draft: Draft) -> Steps:
     results = yield (guidance_call(draft.request, k=2),)
     draft.use(*results)
     slots = draft.request.slots
-    say_checks(draft, importance=HEAD)
+    is_failing = bool(draft.request.pasted or symptoms_of(draft.request))
+    if not is_failing:
+        say_remedies(draft)
+    say_checks(draft, importance=HEAD if is_failing else BODY)
     if slots.zero_stage in (1, 2) or slots.strategy == "ddp":
         draft.say("memory.replicated")
     draft.say("memory.ask_model")

@@ -32,6 +32,7 @@ def symptoms_of(request: Request) -> list[str]:
         row["advice"]
         for row in _symptoms()
         if row["task"] in ("any", task) and any(word in text for word in row["words"])
+        if (request.slots.gpu_count or request.slots.tp or 1) >= row.get("least_cards", 1)
     ]
 
 
@@ -50,7 +51,7 @@ def say_checks(draft: Draft, *, importance: int, told: tuple[str, ...] = ()) -> 
     """
     slots = draft.request.slots
     found = symptoms_of(draft.request)
-    if slots.task == "train":
+    if slots.task == "train" or (slots.task is None and slots.framework is None):
         usual = ["processes", "settings", "longest"]
         if (slots.gpu_count or 1) > 1:
             usual.insert(2, "replica")
@@ -64,6 +65,23 @@ def say_checks(draft: Draft, *, importance: int, told: tuple[str, ...] = ()) -> 
         [draft.phrase(f"symptoms.{key}") for key in keys[:4]],
         title=draft.phrase("symptoms.title"),
         importance=importance,
+    )
+
+
+_REMEDIES = {
+    "train": ("accumulate", "checkpointing", "length", "states", "adapter", "shard", "fragments"),
+    "infer": ("quantize", "context", "engine", "split"),
+}
+"""The least sacrifice first."""
+
+
+def say_remedies(draft: Draft) -> None:
+    """What lowers the need of any run, for a question that names none."""
+    task = "infer" if draft.request.slots.task == "infer" else "train"
+    draft.bullets(
+        [draft.phrase(f"symptoms.remedy_{key}") for key in _REMEDIES[task]],
+        title=draft.phrase(f"symptoms.remedies_{task}"),
+        importance=HEAD,
     )
 
 

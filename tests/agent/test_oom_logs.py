@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from agent.toolbox.memory import MemoryReport
+import pytest
+
 from tests.agent.answers import answered
 from tools.units import GIB
 
@@ -96,3 +98,17 @@ def test_changes_are_distinct_and_ordered_by_what_they_cost() -> None:
     shown = [c for c in report.changes if f"after {c.name}" in {f.name for f in answer.figures}]
     assert shown
     assert len({c.name.partition("=")[0] for c in shown}) == len(shown)
+
+
+@pytest.mark.parametrize(
+    ("question", "ways"),
+    [
+        ("batch size 太大 OOM 除了减 batch 还有什么办法", ("梯度累积", "检查点", "8-bit", "QLoRA")),
+        ("out of memory in training, what can I do?", ("accumulation", "checkpointing", "QLoRA")),
+        ("vllm OOM 怎么办", ("max_model_len", "gpu_memory_utilization", "量化")),
+    ],
+)
+def test_without_a_run_the_ways_out_are_listed(question: str, ways: tuple[str, ...]) -> None:
+    answer, _ = answered(question)
+    assert answer.intent == "oom_diagnosis"
+    assert [way for way in ways if way not in answer.text] == []
