@@ -255,7 +255,7 @@ def wrong_interval(surgery: Surgery) -> None:
     """The checkpoint interval misses a factor of the square root."""
     surgery.replace(
         "tools.speed.spot:spot_plan",
-        lambda real: lambda **k: real(**{**k, "checkpoint_s": k["checkpoint_s"] / 2}),
+        lambda real: lambda job: real(replace(job, checkpoint_s=job.checkpoint_s / 2)),
     )
 
 

@@ -70,7 +70,7 @@ def check_data_loading(arguments: LoadingArguments) -> LoadingOut:
     Raises:
         UserInputError: Unknown storage and impossible values.
     """
-    from tools.speed import data_loading
+    from tools.speed import LoadingJob, data_loading
 
     rate = arguments.images_per_s_per_gpu
     assumptions: tuple[AssumptionOut, ...] = ()
@@ -81,14 +81,16 @@ def check_data_loading(arguments: LoadingArguments) -> LoadingOut:
             AssumptionOut(name="images_per_s_per_gpu", value=rate, unit="image/s", why=why),
         )
     found = data_loading(
-        images_per_s_per_gpu=rate,
-        gpus=arguments.gpus,
-        vcpu=arguments.vcpu,
-        num_workers=arguments.num_workers,
-        image_kb=arguments.image_kb,
-        storage=arguments.storage,
-        storage_mb_s=arguments.storage_mb_s,
-        packed=arguments.packed,
+        LoadingJob(
+            images_per_s_per_gpu=rate,
+            gpus=arguments.gpus,
+            vcpu=arguments.vcpu,
+            num_workers=arguments.num_workers,
+            image_kb=arguments.image_kb,
+            storage=arguments.storage,
+            storage_mb_s=arguments.storage_mb_s,
+            packed=arguments.packed,
+        )
     )
     return LoadingOut(
         figures=figures_out(found.figures()),

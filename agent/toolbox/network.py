@@ -80,22 +80,24 @@ def check_network(arguments: NetworkArguments) -> NetworkReport:
         UserInputError: Unknown names and impossible values.
     """
     from agent.toolbox.resolve import resolve_model
-    from tools.speed import gradient_bytes, network_share
+    from tools.speed import Exchange, gradient_bytes, network_share
 
     model = resolve_model(arguments.model, arguments.params_b)
     params = float(model.spec.params_total)
     trained = params * _ADAPTER_SHARE if arguments.method in ("lora", "qlora") else params
     compute_s, assumptions = _compute_seconds(arguments)
     share = network_share(
-        compute_s=compute_s,
-        gradient_bytes=gradient_bytes(trained, dtype_bytes=2),
-        nodes=arguments.nodes,
-        gpus_per_node=arguments.gpus_per_node,
-        gbps=arguments.gbps,
-        transport="rdma" if arguments.rdma else "tcp",
-        strategy=arguments.strategy,
-        weight_bytes=params * 2,
-        grad_accum=arguments.grad_accum,
+        Exchange(
+            compute_s=compute_s,
+            gradient_bytes=gradient_bytes(trained, dtype_bytes=2),
+            nodes=arguments.nodes,
+            gpus_per_node=arguments.gpus_per_node,
+            gbps=arguments.gbps,
+            transport="rdma" if arguments.rdma else "tcp",
+            strategy=arguments.strategy,
+            weight_bytes=params * 2,
+            grad_accum=arguments.grad_accum,
+        )
     )
     return NetworkReport(
         figures=figures_out(share.figures())

@@ -112,7 +112,7 @@ def plan_spot(arguments: SpotArguments) -> SpotReport:
     Raises:
         UserInputError: Impossible values.
     """
-    from tools.speed import checkpoint_bytes, checkpoint_seconds, spot_plan
+    from tools.speed import SpotJob, checkpoint_bytes, checkpoint_seconds, spot_plan
 
     save_s = _ASSUMED_SAVE_S
     if arguments.checkpoint_minutes is not None:
@@ -121,14 +121,16 @@ def plan_spot(arguments: SpotArguments) -> SpotReport:
         size = checkpoint_bytes(arguments.params_b * 1e9)
         save_s = checkpoint_seconds(size, write_mb_s=_WRITE_MB_S)
     plan = spot_plan(
-        mtbf_hours=arguments.mtbf_hours,
-        checkpoint_s=save_s,
-        restart_s=None if arguments.restart_minutes is None else arguments.restart_minutes * 60,
-        job_hours=arguments.job_hours,
-        spot_price_per_hour=_decimal(arguments.spot_price),
-        on_demand_price_per_hour=_decimal(arguments.on_demand_price),
-        instances=arguments.instances,
-        currency=arguments.currency,
+        SpotJob(
+            mtbf_hours=arguments.mtbf_hours,
+            checkpoint_s=save_s,
+            restart_s=None if arguments.restart_minutes is None else arguments.restart_minutes * 60,
+            job_hours=arguments.job_hours,
+            spot_price_per_hour=_decimal(arguments.spot_price),
+            on_demand_price_per_hour=_decimal(arguments.on_demand_price),
+            instances=arguments.instances,
+            currency=arguments.currency,
+        )
     )
     terms, seen = _spot_terms(arguments.provider), _spot_seen()
     chosen = _chosen_interval(arguments, save_s)

@@ -163,18 +163,20 @@ def _training_time(arguments: TimeArguments, speed: Any) -> TimeReport:
 
 def _hours(arguments: TimeArguments, all_gpus: Any) -> Any:
     """Time of the work; None where none was said."""
-    from tools.speed import job_hours
+    from tools.speed import JobWork, job_hours
 
     has_samples = arguments.samples is not None and arguments.tokens_per_sample is not None
     if arguments.step_s is None and arguments.tokens is None and not has_samples:
         return None
     return job_hours(
-        tokens=arguments.tokens,
-        samples=arguments.samples,
-        tokens_per_sample=arguments.tokens_per_sample,
-        epochs=arguments.epochs,
-        steps=arguments.steps,
-        global_batch=arguments.batch,
+        JobWork(
+            tokens=arguments.tokens,
+            samples=arguments.samples,
+            tokens_per_sample=arguments.tokens_per_sample,
+            epochs=arguments.epochs,
+            steps=arguments.steps,
+            global_batch=arguments.batch,
+        ),
         step_s=arguments.step_s,
         tokens_per_s=all_gpus,
     )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tools.errors import BadQuantityError
 from tools.speed import (
+    SpotJob,
     billing_break_even,
     checkpoint_bytes,
     checkpoint_seconds,
@@ -27,25 +28,27 @@ from tools.speed import (
     ],
 )
 def test_young_daly_interval(mtbf_hours: float, checkpoint_s: float, interval_s: int) -> None:
-    plan = spot_plan(mtbf_hours=mtbf_hours, checkpoint_s=checkpoint_s)
+    plan = spot_plan(SpotJob(mtbf_hours=mtbf_hours, checkpoint_s=checkpoint_s))
     assert round(plan.interval_s) == interval_s
 
 
 def test_overhead_by_hand() -> None:
     # interval 2,276.8 s: 120/2,276.8 + (1,138.4 + 600)/21,600 = 0.0527 + 0.0805 = 0.1332
-    plan = spot_plan(mtbf_hours=6, checkpoint_s=120, restart_s=600)
+    plan = spot_plan(SpotJob(mtbf_hours=6, checkpoint_s=120, restart_s=600))
     assert plan.overhead == pytest.approx(0.1332, abs=1e-4)
     assert plan.lost_work_s == pytest.approx(plan.interval_s / 2)
 
 
 def test_cost_of_a_job_on_spot_against_on_demand() -> None:
     plan = spot_plan(
-        mtbf_hours=6,
-        checkpoint_s=120,
-        job_hours=72,
-        spot_price_per_hour=Decimal("10"),
-        on_demand_price_per_hour=Decimal("34"),
-        currency="CNY",
+        SpotJob(
+            mtbf_hours=6,
+            checkpoint_s=120,
+            job_hours=72,
+            spot_price_per_hour=Decimal("10"),
+            on_demand_price_per_hour=Decimal("34"),
+            currency="CNY",
+        )
     )
     # 72 h * 1.1332 = 81.59 h * 10 = 815.9; on demand 72 * 34 = 2,448
     assert plan.wall_hours == pytest.approx(81.59, abs=0.01)
@@ -60,12 +63,14 @@ def test_cost_of_a_job_on_spot_against_on_demand() -> None:
 def test_measured_pair_of_bert_on_spot() -> None:
     # SkyPilot: BERT on V100, 21 h and 18.4 USD on spot against 20 h and 61.2 USD: 5 % longer
     plan = spot_plan(
-        mtbf_hours=24,
-        checkpoint_s=30,
-        job_hours=20,
-        spot_price_per_hour=Decimal("0.876"),
-        on_demand_price_per_hour=Decimal("3.06"),
-        currency="USD",
+        SpotJob(
+            mtbf_hours=24,
+            checkpoint_s=30,
+            job_hours=20,
+            spot_price_per_hour=Decimal("0.876"),
+            on_demand_price_per_hour=Decimal("3.06"),
+            currency="USD",
+        )
     )
     assert plan.wall_hours == pytest.approx(21, rel=0.05)
     assert plan.saving == pytest.approx(0.70, abs=0.03)
@@ -94,17 +99,17 @@ def test_impossible_monthly_share_is_refused(share: float | None) -> None:
 
 def test_save_longer_than_the_time_between_interruptions_is_refused() -> None:
     with pytest.raises(BadQuantityError, match="checkpoint_s"):
-        spot_plan(mtbf_hours=0.05, checkpoint_s=300)
+        spot_plan(SpotJob(mtbf_hours=0.05, checkpoint_s=300))
 
 
 def test_negative_restart_is_refused() -> None:
     with pytest.raises(BadQuantityError, match="restart_s"):
-        spot_plan(mtbf_hours=1, checkpoint_s=10, restart_s=-1)
+        spot_plan(SpotJob(mtbf_hours=1, checkpoint_s=10, restart_s=-1))
 
 
 @given(mtbf=st.floats(1, 2000), save=st.floats(0.5, 600), shift=st.floats(0.2, 5))
 def test_no_other_interval_costs_less(mtbf: float, save: float, shift: float) -> None:
-    plan = spot_plan(mtbf_hours=mtbf, checkpoint_s=save)
+    plan = spot_plan(SpotJob(mtbf_hours=mtbf, checkpoint_s=save))
     other = plan.interval_s * shift
 
     def overhead(interval: float) -> float:
@@ -115,8 +120,8 @@ def test_no_other_interval_costs_less(mtbf: float, save: float, shift: float) ->
 
 @given(save=st.floats(1, 300), short=st.floats(1, 100), longer=st.floats(1.0, 50))
 def test_rarer_interruptions_never_cost_more(save: float, short: float, longer: float) -> None:
-    often = spot_plan(mtbf_hours=short, checkpoint_s=save)
-    rarely = spot_plan(mtbf_hours=short * longer, checkpoint_s=save)
+    often = spot_plan(SpotJob(mtbf_hours=short, checkpoint_s=save))
+    rarely = spot_plan(SpotJob(mtbf_hours=short * longer, checkpoint_s=save))
     assert rarely.overhead <= often.overhead + 1e-12
 
 
