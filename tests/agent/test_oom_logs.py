@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent.toolbox.memory import MemoryReport
 import pytest
 
+from agent.toolbox.memory import MemoryReport
 from tests.agent.answers import answered
 from tools.units import GIB
 
