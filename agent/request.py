@@ -78,6 +78,8 @@ class Slots(_Record):
     gpu_layers: int | None = None
     """llama.cpp: layers on the card; the rest stays in host memory."""
     request_rate_per_s: float | None = None
+    items_per_request: int | None = None
+    """Texts that one request ranks or encodes."""
     framework: str | None = None
     library: str | None = None
     """Training or other program that is not one of the frameworks: unsloth, deepspeed ..."""

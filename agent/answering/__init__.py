@@ -38,7 +38,7 @@ _CAPABILITIES = (
     "kv_cache",
     "remaining", "budget_hours", "sums", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
-    "spot_notice", "cpu_type", "by_need",
+    "spot_notice", "cpu_type", "by_need", "host",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""

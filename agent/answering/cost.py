@@ -16,6 +16,7 @@ from agent.request import Money, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
+from agent.toolbox.rent import RecommendReport
 from agent.toolbox.timing import TimeReport
 from tools.units import format_significant
 
@@ -37,11 +38,33 @@ def compose(request: Request, context: Context) -> Plan:
         return (yield from spot.compose(request, context))
     if has_model and has_card and has_work:
         return (yield from times.compose(request, context))
+    if has_model and has_work and slots.task == "train" and slots.budget is not None:
+        return (yield from _on_a_card_found(draft, context))
     if has_model:
         return (yield from rent.compose(request, context))
     if has_card or slots.budget is not None:
         return (yield from machine(draft))
     return (yield from concept.compose(request, context))
+
+
+def _on_a_card_found(draft: Draft, context: Context) -> Steps:
+    """A job and a sum without a machine: the cheapest type that holds it sets hours and cost."""
+    slots = draft.request.slots
+    unlimited = draft.request.model_copy(
+        update={"slots": slots.model_copy(update={"budget": None,
+                                                  "provider": default_provider(draft)})}
+    )  # fmt: skip
+    results = yield (rent.search_call(Draft(unlimited), slots.method),)
+    found = results[0].report
+    if not isinstance(found, RecommendReport) or not found.offers:
+        return (yield from rent.compose(draft.request, context))
+    draft.use(*results)
+    best = found.offers[0]
+    row = best.instance
+    draft.say("cost.on_a_card", line=short_line(draft, row), importance=HEAD)
+    changed = {"gpu": row.gpu, "gpu_count": best.gpus_used, "provider": row.provider}
+    draft.request = draft.request.model_copy(update={"slots": slots.model_copy(update=changed)})
+    return (yield from times.training_time(draft))
 
 
 def price_of(request: Request) -> Money | None:

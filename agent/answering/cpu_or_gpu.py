@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 from agent.answer import Verdict
+from agent.answering import item_work
 from agent.answering.catalog import entry_types
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.machines import instance_line, short_line
-from agent.answering.numbers import duration, gib, money, quoted
+from agent.answering.numbers import count, duration, gib, money, quoted
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider
 from agent.answering.run_words import joined
@@ -67,9 +68,9 @@ def _arguments(request: Request) -> dict[str, Any] | None:
         "columns": slots.columns,
         "rounds": slots.steps,
         "data_gb": data_gb(slots.dataset),
-        "samples": slots.samples,
+        "samples": None if item_work.is_daily(request) else slots.samples,
         "epochs": slots.epochs,
-        "requests_per_s": slots.request_rate_per_s,
+        "requests_per_s": _load(request),
         "concurrency": slots.concurrency,
         "latency_s": slots.latency_s,
         "vcpu": slots.vcpu,
@@ -79,6 +80,36 @@ def _arguments(request: Request) -> dict[str, Any] | None:
     if slots.model is None and slots.params_b is None and slots.model_size_mb is None:
         return None
     return {name: value for name, value in said.items() if value is not None}
+
+
+def _load(request: Request) -> float | None:
+    """Items a second: the requests, times what each of them asks for."""
+    slots = request.slots
+    if slots.request_rate_per_s is None:
+        return None
+    return slots.request_rate_per_s * (slots.items_per_request or 1)
+
+
+def _record_load(draft: Draft) -> str | None:
+    """The load with the sum behind it; its rate as it is told, None where none was said."""
+    slots, rate = draft.request.slots, _load(draft.request)
+    if rate is None or slots.request_rate_per_s is None:
+        return None
+    draft.figure("requests_per_s", rate, "1/s", sources=("user:request_rate_per_s",))
+    told = format_significant(rate, 3)
+    if slots.items_per_request:
+        draft.figure("items_per_request", slots.items_per_request, "1",
+                     sources=("user:items_per_request",))  # fmt: skip
+        draft.figure("asked_per_s", slots.request_rate_per_s, "1/s",
+                     sources=("user:request_rate_per_s",))  # fmt: skip
+        draft.say("placement.pairs", rate=told, each=slots.items_per_request,
+                  asked=f"{slots.request_rate_per_s:g}", importance=HEAD)  # fmt: skip
+    elif item_work.is_daily(draft.request):
+        amount = slots.samples or slots.rows or 0
+        draft.figure("requests_a_day", amount, "1", sources=("user:samples",))
+        draft.figure("seconds_of_a_day", 86_400, "s", formula="24 * 3600")
+        draft.say("items.daily", amount=count(amount, draft.language), rate=told, importance=HEAD)
+    return told
 
 
 def data_gb(written: str | None) -> float | None:
@@ -106,7 +137,8 @@ def _tell(draft: Draft, report: PlacementReport) -> Verdict:
     key = {"cpu": "cpu", "managed": "managed"}.get(report.kind, "gpu")
     if key == "gpu" and is_optional:
         key = "gpu_optional"
-    if not (report.needs_gpu and _say_load(draft, report)):
+    rate = _record_load(draft)
+    if not (report.needs_gpu and rate is not None and _say_load(draft, report, rate)):
         draft.say(f"placement.{key}", work=_work(draft), importance=HEAD)
     for reason in report.reasons:
         _reason(draft, report, reason.code, reason.values, reason.detail)
@@ -140,17 +172,15 @@ def _cpu_hours(report: PlacementReport) -> float:
     return float(values.get("cpu_hours") or values.get("cpu_seconds", 0) / 3600)
 
 
-def _say_load(draft: Draft, report: PlacementReport) -> bool:
+def _say_load(draft: Draft, report: PlacementReport, told_rate: str) -> bool:
     """A load that decides for a GPU: what it would take of a CPU, and what the GPU carries."""
-    rate = draft.request.slots.request_rate_per_s
+    rate = _load(draft.request)
     vcpu = next(
         (r.values["vcpu_needed"] for r in report.reasons if "vcpu_needed" in r.values), None
     )
     if rate is None or vcpu is None:
         return False
-    draft.figure("requests_per_s", rate, "1/s", sources=("user:request_rate_per_s",))
     draft.figure("vcpu_needed", round(vcpu), "vCPU", formula="rate * FLOP / FLOP/s per vCPU")
-    told_rate = format_significant(rate, 3)
     draft.say("placement.gpu_load", work=_work(draft), rate=told_rate, vcpu=f"{vcpu:,.0f}",
               importance=HEAD)  # fmt: skip
     prices = next((r.values for r in report.reasons if "gpu_price" in r.values), None)
@@ -161,7 +191,7 @@ def _say_load(draft: Draft, report: PlacementReport) -> bool:
         draft.figure("gpu_requests_per_s", report.gpu.rate, "1/s", formula="FLOP/s / FLOP")
         draft.figure("machines", machines, "1", formula="rate / gpu_requests_per_s, rounded up")
         draft.say("placement.gpu_rate", carries=format_significant(report.gpu.rate, 2),
-                  machines=f"{machines:g}", rate=format_significant(rate, 3))  # fmt: skip
+                  machines=f"{machines:g}", rate=told_rate)  # fmt: skip
     return True
 
 
@@ -198,7 +228,11 @@ def _reason(
         latency = (
             f"{seconds * 1000:.0f} ms" if draft.language == "en" else f"{seconds * 1000:.0f} 毫秒"
         )
-        draft.say("placement.cpu_carries_the_load", latency=latency,
+        has_rate = draft.request.slots.request_rate_per_s is not None
+        key = "cpu_carries_a_rate" if has_rate else "cpu_carries_the_load"
+        vcpu = round(values.get("vcpu_needed", 1))
+        draft.figure("vcpu_needed", vcpu, "vCPU", formula="rate * FLOP / FLOP/s per vCPU")
+        draft.say(f"placement.{key}", latency=latency, vcpu=vcpu,
                   rate=format_significant(values["cpu_requests_per_s"], 2))  # fmt: skip
     elif code == "host_memory" and values.get("host_memory", 0) >= bytes_from_gb(_MUCH_RAM_GB):
         draft.say("placement.host_memory", ram=gb_text(values["host_memory"]))

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from agent.request import Request
 
 _DAY_S = 86_400
-_A_DAY = re.compile(r"每天|每日|一天|日均|(?:per|a|each|every|/)\s?day|daily", re.IGNORECASE)
 _IN_ALL = re.compile(
     r"几天|多久|多长时间|what (?:would|will) .{0,20}cost|how (?:long|many days)", re.IGNORECASE
 )
@@ -56,9 +55,9 @@ def is_time_of_set(request: Request) -> bool:
 def is_daily(request: Request) -> bool:
     """Whether a count is one of requests a day, to be kept up with rather than worked off."""
     slots, text = request.slots, request.search_query
-    is_count = slots.samples is not None and slots.request_rate_per_s is None
-    is_served = slots.task != "train" and _IN_ALL.search(text) is None
-    return is_count and is_served and _A_DAY.search(text) is not None
+    amount, rate = slots.samples or slots.rows, slots.request_rate_per_s
+    is_mean = amount is not None and rate is not None and abs(amount / rate - _DAY_S) < 1
+    return is_mean and slots.task != "train" and _IN_ALL.search(text) is None
 
 
 def completed(request: Request) -> Request:
@@ -67,9 +66,8 @@ def completed(request: Request) -> Request:
     known = data_set_of(request)
     if known is not None:
         changed: dict[str, object] = {"samples": known.samples}
-    elif is_daily(request) and slots.samples is not None:
-        rate = round(slots.samples / _DAY_S, 3)
-        changed = {"samples": None, "request_rate_per_s": rate}
+    elif is_daily(request):
+        changed = {"samples": None, "rows": None}
     else:
         return request
     return request.model_copy(update={"slots": slots.model_copy(update=changed)})

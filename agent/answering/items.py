@@ -39,7 +39,7 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 def applies(request: Request, context: Context) -> bool:
     """True for a model that is timed in items, on a card that was named."""
-    is_daily, is_set = item_work.is_daily(request), item_work.is_time_of_set(request)
+    is_set = item_work.is_time_of_set(request)
     request = item_work.completed(request)
     slots = request.slots
     if slots.model is None or slots.gpu in (None, "none") or slots.step_s is not None:
@@ -50,7 +50,7 @@ def applies(request: Request, context: Context) -> bool:
     if is_live(request):
         return True
     is_asked = request.intent in _INTENTS or (is_set and request.intent == "fit_check")
-    is_asked = is_asked or (is_daily and request.intent == "multi_gpu_plan")
+    is_asked = is_asked or (is_rate and request.intent in ("multi_gpu_plan", "fit_check"))
     if not is_asked or (request.intent == "cost_estimate" and not _work(request)):
         return False
     kind = kind_of(slots.model)
@@ -112,12 +112,13 @@ def _record_work(draft: Draft, asked: Request) -> None:
         draft.figure("images_of_the_set", known.samples, "1", sources=(known.source,))
         why = "training images of the data set, by its publisher"
         draft.assume([AssumptionOut(name="samples", value=known.samples, unit="1", why=why)])
-    elif item_work.is_daily(asked) and asked.slots.samples is not None:
-        draft.figure("requests_a_day", asked.slots.samples, "1", sources=("user:samples",))
+    elif item_work.is_daily(asked):
+        amount = asked.slots.samples or asked.slots.rows or 0
+        draft.figure("requests_a_day", amount, "1", sources=("user:samples",))
         draft.figure("seconds_of_a_day", 86_400, "s", formula="24 * 3600")
         rate = draft.request.slots.request_rate_per_s or 0
         draft.figure("mean_rate", rate, "1/s", formula="requests_a_day / seconds_of_a_day")
-        draft.say("items.daily", amount=count(asked.slots.samples, draft.language),
+        draft.say("items.daily", amount=count(amount, draft.language),
                   rate=format_significant(rate, 3), importance=HEAD)  # fmt: skip
 
 

@@ -111,7 +111,9 @@ def _shape_of_config(draft: Draft, fields: dict[str, Any]) -> _Shape:
     layers, heads = int(fields["num_hidden_layers"]), fields.get("num_attention_heads")
     kv = int(fields.get("num_key_value_heads") or heads or 0) or None
     dim = elements // (2 * layers * kv) if kv and not fields.get("kv_lora_rank") else None
-    name = draft.request.slots.model or draft.phrase("kv_cache.this_config")
+    name = draft.request.slots.model
+    if name is None or name.startswith("config.json{"):
+        name = draft.phrase("kv_cache.this_config")
     return _Shape(name, elements, layers, kv, heads, dim, "user:config")
 
 

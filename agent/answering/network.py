@@ -20,7 +20,7 @@ from tools.units import format_significant
 
 _LINK_GBPS = 25.0
 _CASES = (("lora", "ddp"), ("full", "zero2"), ("full", "zero3"))
-_RDMA = re.compile(r"rdma|roce|infiniband|(?<![a-z])(?:ib|efa)(?![a-z])", re.IGNORECASE)
+_RDMA = re.compile(r"rdma|roce|infiniband|(?<![a-z])(?:ib|efa|[hnefqx]dr)(?![a-z])", re.IGNORECASE)
 _NO_RDMA = re.compile(
     r"(?:没有?|无|不支持|不带|without|no|not|non)[ -]?(?:\w+ )?(?:rdma|roce|infiniband|ib|efa)"
     r"|(?:rdma|roce|infiniband|efa)[^,。.]{0,8}(?:吗|\?|？|要不要|need)|(?:要|need|用)[^,。.]{0,6}"

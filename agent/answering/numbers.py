@@ -145,5 +145,7 @@ def quoted(text: str) -> str:
     >>> quoted("<b>A10</b>")
     'bA10/b'
     """
+    if text.startswith("config.json{"):
+        return "config.json"
     plain = _MARKUP.sub("", " ".join(text.split()))
     return plain if len(plain) <= _LONGEST_ECHO else plain[: _LONGEST_ECHO - 1] + "…"

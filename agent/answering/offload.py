@@ -44,7 +44,7 @@ def can_offload(draft: Draft, report: MemoryReport) -> bool:
     form = report.weight_format or ""
     slots = draft.request.slots
     is_engine = slots.framework in _ENGINES
-    is_gguf = form.startswith(("q2", "q3", "q4_k", "q4_0", "q5", "q6", "q8", "iq", "gguf"))
+    is_gguf = form.startswith(("q2", "q3", "q4", "q5", "q6", "q8", "iq", "gguf"))
     is_split = slots.gpu_layers is not None
     return (is_engine or is_gguf) and (report.verdict == "does_not_fit" or is_split)
 

@@ -9,6 +9,7 @@ from agent.answering.draft import DETAIL, EXTRA, Draft
 from agent.answering.numbers import gib, gib_range
 from agent.answering.run_words import card_name, is_language, outcome, report_method, value_name
 from agent.toolbox.memory import MemoryReport
+from tools.models import try_find_model
 from tools.units import MIB, format_significant
 
 PARTS = {
@@ -160,6 +161,19 @@ def say_reference(draft: Draft, report: MemoryReport) -> None:
     size = draft.request.slots.params_b
     if report.is_reference and size is not None:
         draft.say("memory.reference", size=f"{size:g}", importance=EXTRA)
+    say_left_out(draft)
+
+
+def say_left_out(draft: Draft) -> None:
+    """The feed-forward width that a pasted config.json leaves out, and what was taken."""
+    match = try_find_model(draft.request.slots.model or "")
+    note = (match.spec.note or "") if match is not None else ""
+    if match is None or "intermediate_size is not in the file" not in note:
+        return
+    width = match.spec.intermediate_size or 0
+    draft.figure("intermediate_size", width, "1", sources=("rule:feed-forward-left-out",))
+    why = note.partition(f"{width}, ")[2].partition(";")[0]
+    draft.say("memory.width_left_out", width=width, why=why)
 
 
 def say_total(draft: Draft, report: MemoryReport) -> None:

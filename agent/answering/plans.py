@@ -11,11 +11,13 @@ from agent.answering.assumed import say_assumptions
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import Found, settled
 from agent.answering.host import compose_host, is_host_question
+from agent.answering.layer_split import ENGINES
 from agent.answering.numbers import count as told_count
 from agent.answering.numbers import gib
 from agent.answering.parts import say_parts
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import (
+    LANGUAGE_KINDS,
     concurrency_cap,
     joined,
     memory_arguments,
@@ -32,6 +34,7 @@ from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.timing import TimeReport
+from tools.models import try_find_model
 from tools.units import format_significant
 
 _LONG_SEQUENCE = 16_384
@@ -51,7 +54,7 @@ def compose(request: Request, context: Context) -> Plan:
         return (yield from compose_host(draft))
     if slots.task == "train":
         return (yield from _training_plan(draft, context))
-    is_plan = request.intent == "multi_gpu_plan" or slots.tp is not None
+    is_plan = request.intent == "multi_gpu_plan" or is_split(request)
     if is_plan and ((slots.gpu_count or slots.tp or 1) > 1):
         return (yield from _layout(draft))
     return (yield from _serving_plan(draft))
@@ -92,8 +95,6 @@ def _training_plan(draft: Draft, context: Context) -> Steps:
 
 def _is_mixture(request: Request) -> bool:
     """Whether a mixture of experts is trained: by the registry, or by the words."""
-    from tools.models import try_find_model
-
     match = try_find_model(request.slots.model) if request.slots.model else None
     is_known = match is not None and match.spec.kind == "moe-lm"
     return is_known or _MIXTURE.search(request.search_query) is not None
@@ -103,6 +104,22 @@ _MIXTURE = re.compile(r"(?<![a-z])moe(?![a-z])|mixture[- ]of[- ]experts|混合�
 
 
 # ---- layout over cards
+
+
+def is_split(request: Request) -> bool:
+    """Whether cards share a model: a tensor parallel size was said, or their number is none."""
+    slots = request.slots
+    if (slots.tp or 1) > 1:
+        return True
+    count = slots.gpu_count or 1
+    if count < 2 or slots.pp or slots.framework in ENGINES or slots.model is None:
+        return False
+    match = try_find_model(slots.model)
+    heads = match.spec.num_attention_heads if match is not None else None
+    if match is None or not heads or match.spec.kind not in LANGUAGE_KINDS:
+        return False
+    kv = match.spec.num_key_value_heads or heads
+    return count not in valid_sizes(heads, kv, most=count)
 
 
 def valid_sizes(heads: int, kv_heads: int, *, most: int) -> list[int]:
@@ -222,7 +239,10 @@ def _cluster(draft: Draft, cards: int, heads: int, kv: int) -> Steps:
     draft.figure("label", label, "GB", sources=(f"data:gpus.csv#{report.gpu}",))
     draft.figure("weights_total", weights, "B", formula="weights per card * cards")
     draft.figure("cards", cards, "1", sources=("user:gpu_count",))
-    draft.say("plans.cluster", nodes=nodes, per_node=per_node, count=cards, gpu=report.gpu,
+    is_said = slots.tp == tp and slots.pp == nodes  # the layout was said, and it is this one
+    holds = report.verdict in ("fits", "tight")
+    key = "cluster_holds" if is_said and holds else "cluster"
+    draft.say(f"plans.{key}", nodes=nodes, per_node=per_node, count=cards, gpu=report.gpu,
               label=f"{label:g}", total=f"{label * cards:g}", weights=gib(weights),
               importance=HEAD)  # fmt: skip
     draft.say(
@@ -237,6 +257,8 @@ def _cluster(draft: Draft, cards: int, heads: int, kv: int) -> Steps:
     say_parts(draft, report)
     say_assumptions(draft, report)
     verdict: Verdict = "depends" if report.verdict != "does_not_fit" else "does_not_fit"
+    if is_said:
+        verdict = report.verdict or "depends"
     return draft.finish(verdict, memory=memory_range(report), slots=settled_as(draft, report))
 
 

@@ -51,10 +51,10 @@ def compose(request: Request, context: Context) -> Plan:
         slots = draft.request.slots
     calls = [
         Call("estimate_memory", memory_arguments(slots, method=method)),
-        _search(draft, method),
+        search_call(draft, method),
     ]
     if method == "lora":
-        calls.append(_search(draft, "qlora"))
+        calls.append(search_call(draft, "qlora"))
         calls.append(Call("estimate_memory", _free(draft, "qlora")))
     if slots.instance:
         calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider}))
@@ -118,7 +118,8 @@ def _free(draft: Draft, method: str | None) -> dict[str, Any]:
     return memory_arguments(draft.request.slots, method=method, **nothing)
 
 
-def _search(draft: Draft, method: str | None) -> Call:
+def search_call(draft: Draft, method: str | None) -> Call:
+    """The search for instances that hold the run."""
     slots = draft.request.slots
     provider = default_provider(draft)
     providers = slots.providers or ((provider,) if provider else ())

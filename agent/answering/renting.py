@@ -19,8 +19,13 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
 
 
 def default_provider(draft: Draft) -> str | None:
-    """The cloud asked for, else Alibaba Cloud: the one that the guidance is about."""
+    """The cloud asked for, else Alibaba Cloud: the one that the guidance is about.
+
+    A budget in dollars is compared with a cloud that charges them.
+    """
     slots = draft.request.slots
+    if slots.provider is None and slots.budget is not None and slots.budget.currency == "USD":
+        return None if slots.providers else "aws"
     return slots.provider or (None if slots.providers else "alibaba")
 
 

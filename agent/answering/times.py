@@ -45,7 +45,7 @@ def compose(request: Request, context: Context) -> Plan:
         return (yield from concept.compose(request, context))
     if slots.task == "infer":
         return (yield from _serving(draft))
-    return (yield from _training(draft))
+    return (yield from training_time(draft))
 
 
 def time_arguments(draft: Draft, **changes: Any) -> dict[str, Any]:
@@ -61,7 +61,8 @@ def time_arguments(draft: Draft, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _training(draft: Draft) -> Steps:
+def training_time(draft: Draft) -> Steps:
+    """Hours and cost of a training job on the card of the draft's request."""
     slots = draft.request.slots
     is_assumed = slots.tokens is None and slots.samples is None
     work: dict[str, Any] = {"tokens": slots.tokens, "samples": slots.samples}

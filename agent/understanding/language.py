@@ -15,8 +15,39 @@ _ENGLISH = re.compile(
 )
 _ASIDE = re.compile(r"[(\uff08][^()\uff08\uff09\n]{0,40}[)\uff09]")
 _NAMES = re.compile("千问|通义|百川|智谱|昇腾|混元|文心|书生|阿里云|腾讯云|华为云|火山引擎|恒源云")
+_TONGUE = r"(?P<tongue>english|chinese|mandarin|英文|英语|中文|汉语)"
+_ASKED_FOR = re.compile(
+    r"(?:^|[。;\n!?,:()]|\.\s)\s*(?:(?:and|but|then|also)\s)?(?:(?:please|pls|kindly)\s)?"
+    r"(?:answer|reply|respond|explain|write|say it|in your answer use)\s?(?:me\s|back\s|it\s)?"
+    rf"(?:in\s|with\s)?{_TONGUE}(?:\s?(?:please|pls|only|thanks|thank you))?\s*(?=$|[。;:\n!?,.()])"
+    r"|(?:^|[。;\n!?,:()\s])\s*(?:please\s)?in\s(?P<tongue3>english|chinese|mandarin)[,\s]{1,2}(?:please|pls)"
+    r"|(?:^|[。;\n!?,:()\s])\s*(?:请|麻烦|并|并且|然后|谢谢)*(?:你)?(?:用|以|改用|换成)?"
+    r"(?P<tongue2>英文|英语|中文|汉语)(?:来)?(?:回答|回复|答复|作答|答|说明|解释|输出|写)"
+    r"(?:我|一下|即可|就行|吧|谢谢|哦|哈)*\s*(?=$|[。;:\n!?,.()~])",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A clause of its own that says which language the answer is to be in."""
+_FULL_WIDTH = str.maketrans("\uff0c\uff1b\uff01\uff1f\uff1a\uff08\uff09", ",;!?:()")
+_ENGLISH_NAMES = ("english", "英文", "英语")
 _READ = 4000
 """Characters at either end that are looked at."""
+
+
+def language_asked(text: str) -> tuple[Language | None, list[tuple[int, int]]]:
+    """The language that a clause of the text asks for, and where the clauses stand.
+
+    >>> language_asked("7B on an A10? answer in Chinese please")[0]
+    'zh'
+    >>> language_asked("能跑吗?用英文回答")[0], language_asked("can it answer in Chinese?")[0]
+    ('en', None)
+    """
+    text = text if len(text) <= 2 * _READ else ""
+    found = list(_ASKED_FOR.finditer(text.translate(_FULL_WIDTH)))
+    if not found:
+        return None, []
+    last = found[-1]
+    named = (last["tongue"] or last["tongue2"] or last["tongue3"]).lower()
+    return "en" if named in _ENGLISH_NAMES else "zh", [hit.span() for hit in found]
 
 
 def language_of(text: str, history_language: Language | None = None) -> Language:

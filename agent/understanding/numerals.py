@@ -18,10 +18,12 @@ _HAN_DIGIT |= {"〇": 0, "两": 2, "俩": 2}
 _HAN_UNIT = {"十": 10, "百": 100, "千": 1000}
 _SCALE = {
     "k": 1e3, "w": 1e4, "m": 1e6, "b": 1e9, "g": 1e9,
+    "thousand": 1e3, "million": 1e6, "billion": 1e9,
     "千": 1e3, "万": 1e4, "百万": 1e6, "千万": 1e7, "亿": 1e8, "十亿": 1e9,
 }  # fmt: skip
 _WRITTEN = re.compile(
-    rf"(-?{DIGITS}|{HAN}{{1,9}}|[a-z]+)\s*(千万|百万|十亿|[kwmbg千万亿])?(?:亿)?", re.IGNORECASE
+    rf"(-?{DIGITS}|{HAN}{{1,9}}|[a-z]+)\s*(thousand|million|billion|千万|百万|十亿|[kwmbg千万亿])?(?:亿)?",
+    re.IGNORECASE,
 )
 
 
@@ -42,7 +44,11 @@ def number_pattern(*, words: bool = False, scale: bool = True) -> str:
     if words:
         words_only = "|".join(sorted(english_words(), key=len, reverse=True))
         choices.append(rf"(?:{words_only})(?:[ \-](?:hundred|thousand|million))?(?![a-z])")
-    tail = r"(?:\s?(?:千万|百万|[万亿千])|[kwm](?![a-z0-9]))?" if scale else ""
+    tail = (
+        r"(?:\s?(?:千万|百万|[万亿千])|[kwm](?![a-z0-9])|\s?(?:thousand|million|billion)(?![a-z]))?"
+        if scale
+        else ""
+    )
     return f"(?:{'|'.join(choices)}){tail}"
 
 

@@ -18,7 +18,7 @@ from agent.understanding.conversation import (
 from agent.understanding.frames import asked, with_signs
 from agent.understanding.goal import goal_of, settle_goal
 from agent.understanding.intent import choose_intent, features_of, frame_features, has_frame
-from agent.understanding.language import language_of
+from agent.understanding.language import language_asked, language_of
 from agent.understanding.phrases import table
 from agent.understanding.premise_scene import Scene
 from agent.understanding.premises import corrections_for
@@ -33,6 +33,7 @@ from agent.understanding.readers.counts import (
     read_vgpu,
 )
 from agent.understanding.readers.durations import read_durations, read_rates, read_step_rates
+from agent.understanding.readers.hosts import read_hosts
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.other_kinds import read_other_kinds
@@ -70,6 +71,7 @@ _PASTED = {
 }
 
 
+_STOPS = " \n\t.,;!?。,;!?"
 _OF_A_CARD = ("fit_check", "catalog_lookup", "network_distributed", "gpu_compare", "serving_plan")
 """Kinds that a question about a figure of one card may be taken for."""
 
@@ -106,7 +108,10 @@ def parse(
     Returns:
         The request; it never raises on any text.
     """
-    spoken = language or language_of(text, history[-1].language if history else None)
+    wanted, clauses = language_asked(text)
+    if blanked(text, clauses).strip(_STOPS):  # more than a wish for the same in other words
+        text = blanked(text, clauses)
+    spoken = wanted or language or language_of(text, history[-1].language if history else None)
     turn = _read_turn(text)
     document, out = turn.document, turn.out
     again = said_again(document.text, out, history[-1], spoken) if history else None
@@ -229,6 +234,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_node_products(document, board)
     read_cards(document, board)
     read_vgpu(document, board)
+    read_hosts(document, board)
     read_classes(document, board)
     read_active(document, board)
     read_sizes(document, board)
@@ -238,11 +244,11 @@ def _read_all(document: Document, board: Board) -> None:
     read_patches(document, board)
     read_resolutions(document, board)
     read_shorthand(document, board)
+    read_in_and_out(document, board)
     read_other_kinds(document, board)
     read_step_rates(document, board)
     read_durations(document, board)
     read_rates(document, board)
-    read_in_and_out(document, board)
     read_quantities(document, board)
     read_people(document, board)
     read_amounts(document, board)

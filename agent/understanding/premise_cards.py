@@ -35,7 +35,7 @@ def card_size(scene: Scene) -> list[Fields]:
 _SAID_SIZE = re.compile(
     r"\s?(?:有|带|是|的显存是|的显存有|has|have|with|comes with)\s?(?P<gb>\d{1,3})\s?gi?b?"
     r"(?![a-z0-9])(?!\s?(?:of\s)?(?:(?:system|host|cpu)\s)?(?:ram|内存|主机内存))"
-    r"(?!/s|\s?(?:ib|infiniband|roce|rdma|efa|ethernet|nics?|links?|网|以太)(?![a-z]))"
+    r"(?!/s|\s?(?:ib|infiniband|[hnefqsx]dr|roce|rdma|efa|ethernet|nics?|links?|interconnect|fabric|网|以太)(?![a-z]))"
     r"(?:\s?(?:的)?(?:显存|vram|版))?"
 )
 

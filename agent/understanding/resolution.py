@@ -21,6 +21,8 @@ class Resolution:
     cards: list[Card] = field(default_factory=list)
     spec: Any = None
     """ModelSpec of the model meant, where one is."""
+    unreadable: str | None = None
+    """Why a pasted configuration gives no model."""
     is_classic: bool = False
     """A network or algorithm that needs no row: XGBoost, an MNIST CNN."""
     model_candidates: tuple[str, ...] = ()

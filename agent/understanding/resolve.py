@@ -16,6 +16,7 @@ from agent.understanding.resolve_job import (
     settle_layers,
     settle_quantization,
 )
+from agent.understanding.resolve_load import settle_load
 from agent.understanding.text import Document
 
 _DIRECT = (
@@ -40,8 +41,8 @@ _DIRECT = (
 
 
 _SEEING_KINDS = ("cnn", "detector", "vit", "segmentation")
-
 _PICTURE_KINDS = (*_SEEING_KINDS, "dit", "diffusion-unet")
+
 
 def resolve(document: Document, board: Board) -> Resolution:
     """Settle every slot."""
@@ -77,6 +78,7 @@ def resolve(document: Document, board: Board) -> Resolution:
     settle_job(document, board, out)
     settle_quantization(document, board, out)
     settle_layers(board, out)
+    settle_load(document, out)
     settle_engine(out)
     if out.get("framework") == "vllm" and "Ascend" in str(out.get("gpu")):
         out.put("framework", "vllm-ascend", out.readings["framework"])
@@ -126,12 +128,17 @@ def _model(document: Document, board: Board, out: Resolution) -> None:
 def _from_config(reading: Reading, out: Resolution) -> None:
     """A model described by its config.json."""
     from tools.errors import AdvisorError
-    from tools.models import model_from_hf_config
+    from tools.models import find_model, written_config
 
     try:
-        out.spec = model_from_hf_config(reading.value)
-    except (AdvisorError, ValueError, TypeError, KeyError, ArithmeticError):
+        name = written_config(reading.value)
+        out.spec = find_model(name).spec
+    except AdvisorError as error:
+        out.unreadable = str(getattr(error, "reason", error))
         return
+    except (ValueError, TypeError, KeyError, ArithmeticError):
+        return
+    out.put("model", name, reading)
     out.put("params_b", round(out.spec.params_total / 1e9, 4), reading)
     written = str(reading.value.get("torch_dtype") or reading.value.get("dtype") or "")
     precision = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(written)
@@ -173,7 +180,14 @@ def _is_budget(document: Document, price: Reading, out: Resolution) -> bool:
     if out.get("budget") is not None or out.get("instance") or is_rate:
         return False
     has_job = out.spec is not None or out.get("params_b") is not None
+    has_work = any(out.get(slot) is not None for slot in _WORK)
+    if has_job and has_work and price.value.per == "total":
+        return table("resolve", "is_it_enough").has(document.text)
     return has_job and out.get("gpu") is None and table("cues", "recommend").has(document.text)
+
+
+_WORK = ("samples", "tokens", "steps", "epochs")
+"""Amounts of work that a sum of money may pay for."""
 
 
 def _tokens_each(out: Resolution) -> None:

@@ -126,7 +126,8 @@ _CARD_GB = (2, 192)
 def _bare_size(board: Board) -> Reading | None:
     """The one size of a text that speaks of a model and of no other memory ("13b lora 24g")."""
     sizes = board.of("loose_gb")
-    has_job = any(board.has(slot) for slot in ("model_match", "params_b", "model_family"))
+    jobs = ("model_match", "params_b", "model_family", "hf_config")
+    has_job = any(board.has(slot) for slot in jobs)
     other = any(
         board.has(s) for s in ("host_ram_gb", "need_gb", "total_mem_gb", "instance", "apple")
     )

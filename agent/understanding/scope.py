@@ -195,6 +195,10 @@ def _goes_on(text: str, board: Board) -> bool:
     return table("conversation", "points_back").has(text)
 
 
+_CARD = re.compile(r"(?<![a-z])(?:cards?|machines?|box(?:es)?|servers?)(?![a-z])|卡|机器")
+"""What is rented by the hour, where nothing says more."""
+
+
 def _is_ours(text: str, board: Board, *, counted: bool = True) -> bool:
     """Whether a text speaks of our subject, by its words or by what was read in it.
 
@@ -203,5 +207,7 @@ def _is_ours(text: str, board: Board, *, counted: bool = True) -> bool:
         board: What was read.
         counted: Whether things that are only counted ("一张") speak for us.
     """
+    if _CARD.search(text) and any(r.value.per == "hour" for r in board.of("price")):
+        return True
     slots = _OURS if counted else tuple(slot for slot in _OURS if slot != "loose_count")
     return table("scope", "domain").has(text) or any(board.has(slot) for slot in slots)

@@ -27,7 +27,22 @@ def invalid_values(document: Document, out: Resolution) -> tuple[InvalidValue, .
             found.append(_of_range(slot, value, rule))
     found += _too_many_positions(out)
     found += _unknown_cards(document, out)
+    if out.unreadable is not None and out.get("params_b") is None and out.get("model") is None:
+        found.append(_no_model_in(out.unreadable))
     return tuple(found)
+
+
+def _no_model_in(reason: str) -> InvalidValue:
+    return InvalidValue(
+        field="config.json",
+        given="config.json",
+        allowed="hidden_size, num_hidden_layers, num_attention_heads, vocab_size",
+        message_zh=f"这段 config.json 算不出模型({reason});请补上缺的字段,或直接说模型名或参数量。",
+        message_en=(
+            f"This config.json does not give a model ({reason}); add the missing fields, "
+            "or name the model or its size."
+        ),
+    )
 
 
 def _is_inside(value: Any, rule: dict[str, Any]) -> bool:

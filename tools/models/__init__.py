@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from tools.models.counting import ParamCounts, count_params, kv_elems_per_token
     from tools.models.described import described_model
     from tools.models.gguf import model_from_gguf
-    from tools.models.hf_config import model_from_config_file, model_from_hf_config
+    from tools.models.hf_config import (
+        hf_field_names,
+        is_hf_config,
+        model_from_config_file,
+        model_from_hf_config,
+    )
     from tools.models.names import Family, closest_names, find_family, find_model, try_find_model
     from tools.models.reference import reference_model
     from tools.models.registry import all_models, get_model
@@ -30,9 +35,12 @@ if TYPE_CHECKING:
         MoeDims,
         SlidingDims,
     )
+    from tools.models.written import written_config
 
 _HOMES = {
-    "hf_config": ("model_from_config_file", "model_from_hf_config"),
+    "hf_config": (
+        "hf_field_names", "is_hf_config", "model_from_config_file", "model_from_hf_config",
+    ),
     "gguf": ("model_from_gguf",),
     "safetensors": ("model_from_safetensors",),
     "counting": ("ParamCounts", "count_params", "kv_elems_per_token"),
@@ -40,6 +48,7 @@ _HOMES = {
     "reference": ("reference_model",),
     "scan": ("FamilyMention", "scan_families", "scan_models"),
     "registry": ("all_models", "get_model"),
+    "written": ("written_config",),
     "names": ("Family", "closest_names", "find_family", "find_model", "try_find_model"),
     "spec": (
         "IndexerDims", "LinearDims", "MlaDims", "ModelMatch", "ModelMention", "ModelSpec",
@@ -67,6 +76,8 @@ __all__ = [
     "find_family",
     "find_model",
     "get_model",
+    "hf_field_names",
+    "is_hf_config",
     "kv_elems_per_token",
     "model_from_config_file",
     "model_from_gguf",
@@ -76,6 +87,7 @@ __all__ = [
     "scan_families",
     "scan_models",
     "try_find_model",
+    "written_config",
 ]
 
 

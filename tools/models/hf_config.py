@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tools.errors import UnsupportedError, UserInputError
 from tools.models.counting import count_params, kv_elems_per_token
@@ -24,6 +25,7 @@ from tools.models.hf_parts import (
     read_sliding,
 )
 from tools.models.names import try_find_model
+from tools.models.registry import all_models
 from tools.models.spec import LinearDims, MlaDims, ModelSpec, SlidingDims
 from tools.models.vision import vision_params
 
@@ -55,7 +57,9 @@ def model_from_hf_config(config: Mapping[str, Any], *, name: str = "config.json"
     """
     outer = dict(config)
     text = _complete(_flat(_text_part(outer)))
-    model_type = str(text.get("model_type") or outer.get("model_type") or "")
+    model_type = str(text.get("model_type") or outer.get("model_type") or _type_of_class(text))
+    if not text.get("model_type"):
+        text = {**text, "model_type": model_type}
     if model_type in architecture_tables()["refused"]:
         raise UnsupportedError(
             name,
@@ -75,6 +79,24 @@ def model_from_hf_config(config: Mapping[str, Any], *, name: str = "config.json"
             tower = vision_params(vision, text_hidden_size=spec.hidden_size or 0)
             notes.append("the vision tower is estimated from its width and depth")
     return _counted(spec, tower=tower, notes=notes, name=name)
+
+
+def hf_field_names() -> frozenset[str]:
+    """Every spelling of a dimension that a config.json may use."""
+    names = architecture_tables()["renames"].values()
+    return frozenset(name for spellings in names for name in spellings)
+
+
+def is_hf_config(config: Mapping[str, Any]) -> bool:
+    """Whether a mapping has the dimensions of a model: width, depth and heads, or names its base.
+
+    >>> is_hf_config({"n_embd": 1600, "n_layer": 48, "n_head": 25}), is_hf_config({"dim": 4096})
+    (True, False)
+    """
+    text = _flat(_text_part(dict(config)))
+    renames = architecture_tables()["renames"]
+    needed = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+    return all(any(isinstance(text.get(name), int) for name in renames[field]) for field in needed)
 
 
 def model_from_config_file(path: str | Path) -> ModelSpec:
@@ -127,6 +149,19 @@ def _complete(config: dict[str, Any]) -> dict[str, Any]:
     return {**{key: value for key, value in known.items() if value is not None}, **config}
 
 
+_CLASS_TAIL = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|Model)$")
+
+
+def _type_of_class(config: Mapping[str, Any]) -> str:
+    """The model type that the first architecture's name says: LlamaForCausalLM is llama."""
+    named = config.get("architectures")
+    if not isinstance(named, list) or not named or not isinstance(named[0], str):
+        return ""
+    head = _CLASS_TAIL.sub("", named[0]).casefold()
+    types = {key.replace("_", "").replace("-", ""): key for key in architecture_tables()["types"]}
+    return str(types.get(head, ""))
+
+
 def _traits(model_type: str) -> tuple[dict[str, Any], bool]:
     tables = architecture_tables()
     row = tables["types"].get(model_type) or tables["types"].get(model_type.replace("-", "_"))
@@ -143,8 +178,8 @@ def _dims(config: Mapping[str, Any], traits: Mapping[str, Any]) -> dict[str, Any
         raise UnsupportedError("config.json", reason=f"these fields are missing or zero: {spelled}")
     if traits.get("halved_intermediate") and dims["intermediate_size"]:
         dims["intermediate_size"] //= 2
-    if not dims["intermediate_size"] and traits.get("wide_default"):
-        dims["intermediate_size"] = traits["wide_default"] * hidden
+    if not dims["intermediate_size"] and (width := _width_left_out(config, traits)) is not None:
+        dims["intermediate_size"] = width.size
     if traits.get("chatglm") and not config.get("multi_query_attention"):
         dims["num_key_value_heads"] = None
     if traits.get("llama4") and config.get("intermediate_size_mlp"):
@@ -157,6 +192,57 @@ def _dims(config: Mapping[str, Any], traits: Mapping[str, Any]) -> dict[str, Any
         dims["head_dim"] = traits.get("head_dim_default") or hidden // heads
     dims["num_key_value_heads"] = dims["num_key_value_heads"] or heads
     return dims
+
+
+class _Width(NamedTuple):
+    """A feed-forward width that the file leaves out, and where it comes from."""
+
+    size: int
+    why: str
+
+
+def _width_left_out(config: Mapping[str, Any], traits: Mapping[str, Any]) -> _Width | None:
+    """Width of a published model of the same shape, else what transformers fills in for the type.
+
+    The configuration class has one number; for another hidden size its proportion is kept.
+    """
+    tables = architecture_tables()
+    hidden = first_count(config, tables["renames"]["hidden_size"]) or 0
+    if traits.get("wide_default"):
+        return _Width(
+            int(traits["wide_default"]) * hidden,
+            "a multiple of the hidden size, as the type defines it",
+        )
+    model_type = str(config.get("model_type") or "")
+    twin = _twin(config, model_type)
+    if twin is not None and twin.intermediate_size:
+        return _Width(twin.intermediate_size, f"that of {twin.name}, which has the same dimensions")
+    defaults, known = tables["ffn_defaults"], model_type in tables["types"]
+    like = model_type if known else "llama"  # unknown types are counted as Llama-like
+    row = defaults.get(like)
+    if row is None or not hidden:
+        return None
+    own, width = row
+    if own == hidden:
+        return _Width(width, f"the default of transformers for {like}")
+    scaled = round(width / own * hidden / 64) * 64
+    return _Width(scaled, f"the proportion {width}:{own} of transformers' default for {like}")
+
+
+def _twin(config: Mapping[str, Any], model_type: str) -> ModelSpec | None:
+    """A model of the registry with the same type and dimensions, where the file has enough."""
+    renames = architecture_tables()["renames"]
+    fields = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+              "vocab_size")  # fmt: skip
+    said = {field: value for field in fields if (value := first_count(config, renames[field]))}
+    if len(said) < len(fields) - 1:
+        return None
+    same = [
+        spec
+        for spec in all_models()
+        if spec.family == model_type and all(getattr(spec, f) == v for f, v in said.items())
+    ]
+    return min(same, key=lambda spec: len(spec.name), default=None)
 
 
 def _falcon_heads(config: Mapping[str, Any], heads: int, listed: int | None) -> int:
@@ -295,6 +381,10 @@ def _notes(
         notes.append(
             f"model_type {model_type!r} is not known here: counted as a Llama-like decoder"
         )
+    if not first_count(config, tables["renames"]["intermediate_size"]):
+        width = _width_left_out(config, traits)
+        if width is not None:
+            notes.append(f"intermediate_size is not in the file: {width.size}, {width.why}")
     read = {name for names in tables["renames"].values() for name in names}
     read |= {name for names in tables["experts"].values() for name in names}
     read |= {*tables["read_otherwise"], *tables["harmless"], str(traits.get("bias"))}

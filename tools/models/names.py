@@ -23,7 +23,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from tools.errors import AmbiguousModelError, UnknownModelError
+from tools.errors import AmbiguousModelError, UnknownModelError, UserInputError
 from tools.folding import brackets, dashed, key_of, squeeze
 from tools.models.registry import all_models, models_by_name
 from tools.models.spec import ModelMatch, ModelSpec
@@ -157,6 +157,9 @@ def find_model(text: str) -> ModelMatch:
         AmbiguousModelError: For a family without a size, a name on two rows, or two names.
         UnknownModelError: If no row is found; the closest names are its candidates.
     """
+    written = _written(text)
+    if written is not None:
+        return ModelMatch(written, None, (written.note,) if written.note else ())
     name = text[:_MAX_NAME].strip()
     parts = [part for part in _TWO_MODELS.split(name) if part.strip()]
     if len(parts) > 1:
@@ -172,11 +175,20 @@ def find_model(text: str) -> ModelMatch:
     raise UnknownModelError(text, closest_names(name))
 
 
+def _written(text: str) -> ModelSpec | None:
+    """The model of a pasted config.json that is carried as a name."""
+    if not text.startswith("config.json{"):
+        return None
+    from tools.models.written import model_from_written
+
+    return model_from_written(text)
+
+
 def try_find_model(text: str) -> ModelMatch | None:
     """`find_model`, or None where it would raise."""
     try:
         return find_model(text)
-    except (UnknownModelError, AmbiguousModelError):
+    except UserInputError:
         return None
 
 

@@ -110,7 +110,9 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
         return "model_size_mb"
     if _table("card_behind").has(close[1]) or _table("card_before").has(before[-8:]):
         return "gpu_mem_gb" if amount.gb <= _LARGEST_CARD_GB else "total_mem_gb"
-    if _table("host_behind").has(behind[:10]) or _table("host_before").has(before[-12:]):
+    if _table("host_behind").has(_OF.sub("", behind)[:14]) or _table("host_before").has(
+        before[-12:]
+    ):
         return "host_ram_gb"
     if _table("total").has(before[-10:] + " | " + behind[:8]):
         return "total_mem_gb"
@@ -124,6 +126,7 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
     return None
 
 
+_OF = re.compile(r"\A\s?(?:of|的)(?![a-z])\s?")
 _ASKED_BEHIND = re.compile(
     r"\s?(?:显存|内存)?(?:上|下)?(?:的话)?能(?:不能)?(?:训|跑)[^,。;!\n]{0,4}(?:吗|么|不|[?])"
 )

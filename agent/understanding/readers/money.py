@@ -20,7 +20,7 @@ _FRONT = re.compile(
 )
 _BACK = re.compile(
     rf"(?<![a-z0-9.])(?P<amount>{_AMOUNT})\s?(?P<currency>grand|usd|cny|rmb|dollars?|bucks|yuan|\$|¥"
-    r"|块钱|元钱|元|刀|美元|美金|人民币|大洋|块(?=一|每|/|钱|\s?(?:per|an?)|以内|左右|的?预算|$|[\s,。?!]))(?![a-z0-9])"
+    r"|块钱|元钱|元|刀|美元|美金|人民币|大洋|块(?=一|每|/|钱|够|能|可以|行不|搞|\s?(?:per|an?)|以内|左右|的?预算|$|[\s,。?!]))(?![a-z0-9])"
 )
 _BUDGET = re.compile(
     r"(?:预算|budget)[^\d零一二两三四五六七八九十百千万\n]{0,10}?"
@@ -31,7 +31,7 @@ _LIMIT = re.compile(
     rf"(?P<amount>{_AMOUNT})(?!\s?(?:x|张|卡|gb?|个|b|人|并发)(?![a-z]))"
 )
 _PER = re.compile(
-    r"\s{0,2}(?:块钱?|元|钱)?\s{0,2}(?:的)?(?:预算|budget)?\s{0,2}(?:/|per|an?|每|一个?|each)\s{0,2}"
+    r"\s{0,2}(?:块钱?|元|钱)?\s{0,2}(?:的)?(?:预算|budget)?\s{0,2}(?:/\s{0,2}|(?:per|an?|each)(?![a-z])\s{0,2}|(?:每|一个?)\s{0,2})"
     r"(?P<unit>hours?|hrs?|h|个?小时|时|months?|mo|个?月|weeks?|周|星期|days?|d|天|分钟|minutes?|min|years?|年)(?![a-z])"
 )
 _LEAD = re.compile(

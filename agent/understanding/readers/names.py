@@ -198,7 +198,7 @@ def _of_laptop(card: Card) -> Card:
 
 
 _LINK_BEHIND = re.compile(
-    r"\s?(?:的)?(?:网络|内网|网卡|带宽|以太网|network|ethernet|nic|link|hdr|ndr|edr|infiniband|roce|rdma|efa)(?![a-z])"
+    r"\s?(?:的)?(?:网络|内网|网卡|带宽|以太网|network|ethernet|nic|link|interconnect|fabric|ib|[hnefqsx]dr|infiniband|roce|rdma|efa)(?![a-z])"
 )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from itertools import islice
 from typing import Any
 
 from agent.request import Pasted
@@ -58,18 +60,32 @@ def _telling_keys() -> set[str]:
     )
 
 
-_NEEDED = {"hidden_size", "num_hidden_layers", "num_attention_heads"}
+_MOST_FIELDS = 200
+
+
+def describes_model(fields: dict[str, Any]) -> bool:
+    """Whether the fields are those of a model's config.json, under any of their names."""
+    from tools.models import is_hf_config
+
+    return is_hf_config(fields)
+
+
+@cache
+def _field_names() -> frozenset[str]:
+    from tools.models import hf_field_names
+
+    return hf_field_names() | frozenset(_CONFIG_KEYS)
 
 
 def config_in_lines(settings: list[Setting], board: Board) -> Pasted | None:
     """A model described by lines of its config.json, the braces or the rest left out."""
-    known = {s.key: s for s in settings if s.key in _CONFIG_KEYS}
+    known = {s.key: s for s in settings if s.key in _field_names()}
     fields: dict[str, Any] = {
         key: int(s.value) if s.value.isdigit() else s.value == "true"
         for key, s in known.items()
         if s.value.isdigit() or s.value in ("true", "false")
     }
-    if not _NEEDED <= fields.keys():
+    if not describes_model(fields):
         return None
     start, end = min(s.start for s in known.values()), max(s.end for s in known.values())
     board.add("hf_config", fields, start, end, origin="pasted")
@@ -125,9 +141,8 @@ def _as_written(document: Document, start: int, end: int) -> dict[str, Any] | No
 
 
 def _known_json(block: dict[str, Any], board: Board, start: int, end: int) -> Pasted | None:
-    inner = block.get("text_config") if isinstance(block.get("text_config"), dict) else block
-    if isinstance(inner, dict) and "hidden_size" in inner and "num_hidden_layers" in inner:
-        fields = {key: inner[key] for key in _CONFIG_KEYS if key in inner}
+    if describes_model(block):
+        fields = dict(islice(block.items(), _MOST_FIELDS))
         board.add("hf_config", fields, start, end, origin="pasted")
         return Pasted(kind="hf_config", fields=fields)
     zero = block.get("zero_optimization")

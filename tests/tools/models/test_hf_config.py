@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from tools.errors import UnsupportedError, UserInputError
-from tools.models import all_models, model_from_config_file, model_from_hf_config
+from tools.models import (
+    all_models,
+    find_model,
+    model_from_config_file,
+    model_from_hf_config,
+    try_find_model,
+    written_config,
+)
 from tools.models.hf_parts import architecture_tables
 from tools.models.spec import ModelSpec
 
@@ -209,10 +216,35 @@ def test_missing_fields_are_named_with_their_spellings() -> None:
     assert "num_attention_heads" in str(caught.value)
 
 
-def test_a_missing_width_is_an_error_and_not_a_guess() -> None:
+def test_a_missing_width_is_that_of_the_published_model_of_the_same_shape() -> None:
     config = {k: v for k, v in QWEN2_5_7B.items() if k != "intermediate_size"}
-    with pytest.raises(UnsupportedError):
-        model_from_hf_config(config)
+    spec = model_from_hf_config(config)
+    assert spec.intermediate_size == QWEN2_5_7B["intermediate_size"]
+    assert "intermediate_size is not in the file" in (spec.note or "")
+
+
+def test_a_missing_width_of_no_known_shape_is_the_default_of_the_class() -> None:
+    shape = {"hidden_size": 4096, "num_hidden_layers": 7, "num_attention_heads": 32,
+             "vocab_size": 1000}  # fmt: skip
+    llama = model_from_hf_config({**shape, "model_type": "llama"})
+    assert llama.intermediate_size == 11_008  # LlamaConfig of transformers 5.24.0
+    half = model_from_hf_config({**shape, "model_type": "llama", "hidden_size": 2048})
+    assert half.intermediate_size == 5_504
+    assert "proportion" in (half.note or "")
+    new = model_from_hf_config({**shape, "model_type": "brandnew"})
+    assert new.intermediate_size == 11_008  # counted as Llama-like, and said so
+    assert "brandnew" in (new.note or "")
+    named = model_from_hf_config({**shape, "architectures": ["GPTNeoXForCausalLM"]})
+    assert (named.family, named.intermediate_size) == ("gpt_neox", 16_384)
+
+
+def test_a_configuration_travels_as_a_name() -> None:
+    name = written_config({**QWEN2_5_7B, "rope_scaling": {"factor": 2.0}})
+    spec = find_model(name).spec
+    assert spec.params_total == model_from_hf_config(QWEN2_5_7B).params_total
+    assert spec.num_key_value_heads == QWEN2_5_7B["num_key_value_heads"]
+    assert "rope" not in name
+    assert try_find_model('config.json{"hidden_size": 8}') is None
 
 
 def test_an_unknown_type_counts_as_llama_like_and_says_so() -> None:

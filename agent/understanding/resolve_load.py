@@ -1,0 +1,60 @@
+"""How much a service is asked: counts of a day or an hour as a mean rate, items of one request."""
+
+from __future__ import annotations
+
+import re
+
+from agent.understanding.numerals import DIGITS, HAN, parse_number
+from agent.understanding.readings import Reading
+from agent.understanding.resolution import Resolution
+from agent.understanding.text import Document
+
+_SPANS_S = {"day": 86_400, "hour": 3_600}
+_BEFORE = re.compile(
+    r"(?:(?P<day>每天|每日|一天|日均|单日|daily|(?:per|a|each|every) day)"
+    r"|(?P<hour>每小时|每个小时|一小时|hourly|(?:per|an|each|every) hour))[^\d,。;\n]{0,12}\Z"
+)
+_BEHIND = re.compile(
+    r"[^\d,。;\n?]{0,16}?(?:(?P<day>(?:/|per|an?|each|every)\s?day(?![a-z])|daily|每天|每日|一天|/天)"
+    r"|(?P<hour>(?:/|per|an?|each|every)\s?(?:hour|hr|h)(?![a-z])|hourly|每小时|一小时|/小时))"
+)
+_COUNTS = ("samples", "rows")
+_EACH = re.compile(
+    rf"(?P<n>{DIGITS})\s?(?:candidates?|passages?|docs?|documents?|pairs|chunks|hits|results|texts)\s?"
+    r"(?:to (?:re)?rank\s)?(?:each|apiece|per (?:query|request|search|call)"
+    r"|a (?:query|request|search)"
+    r"|/\s?(?:query|request|q))(?![a-z])"
+    rf"|(?:每(?:个|次|条)?(?:查询|请求|query|搜索|检索|问题)?)[^\d,。;\n]{{0,8}}?(?P<m>{DIGITS}|{HAN}{{1,3}})\s?"
+    r"(?:个|条|篇|段|对)?(?:候选|文档|段落|文本|pairs?|passages?|docs?|结果)"
+    rf"|(?:rerank|re-rank|重排|精排)[^\d,。;\n]{{0,8}}?(?:top[ -]?)?(?P<o>{DIGITS})"
+    r"(?!\s?(?:qps|rps|[bkgm]))"
+)
+_RANKING_KINDS = ("reranker",)
+
+
+def settle_load(document: Document, out: Resolution) -> None:
+    """Settle the mean rate of a count a day, and the items that one request asks for."""
+    _daily(document, out)
+    if getattr(out.spec, "kind", None) in _RANKING_KINDS:
+        found = _EACH.search(document.text)
+        value = parse_number(found["n"] or found["m"] or found["o"]) if found is not None else None
+        if found is not None and value and value > 1:
+            out.put("items_per_request", int(value), Reading("items_per_request", int(value),
+                    found.start(), found.end()))  # fmt: skip
+
+
+def _daily(document: Document, out: Resolution) -> None:
+    """A count of texts or images beside "a day" is a rate, unless it is trained on."""
+    if out.get("task") == "train" or out.get("request_rate_per_s") is not None:
+        return
+    for slot in _COUNTS:
+        reading, count = out.readings.get(slot), out.get(slot)
+        if reading is None or not count or reading.slot != slot:
+            continue
+        span = _BEHIND.match(document.text, reading.end) or _BEFORE.search(
+            document.text[max(0, reading.start - 24) : reading.start]
+        )
+        if span is not None:
+            seconds = _SPANS_S["day" if span["day"] else "hour"]
+            out.put("request_rate_per_s", round(count / seconds, 6), reading)
+            return
