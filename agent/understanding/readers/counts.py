@@ -6,6 +6,7 @@ import re
 from itertools import islice
 
 from agent.understanding.numerals import HAN, english_words, parse_number
+from agent.understanding.readers.hosts import PROCESSOR
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
@@ -20,7 +21,10 @@ _SINGLE = re.compile(
     r"单卡(?!的?(?:显存|内存)?(?:是|有|能)?(?:多少|多大|几g))|单张|单块|单gpu|(?<![a-z])single(?![a-z])"
     r"|(?<![a-z])one gpu"
 )
-_DUAL = re.compile(r"双卡|(?<![a-z])dual(?![a-z])|两卡")
+_DUAL = re.compile(
+    r"双卡|两卡|(?<![a-z])dual(?![a-z])"
+    rf"(?![ -]?(?:socket|cpu|channel|processor|rank|(?:amd |intel )?(?:{PROCESSOR})))"
+)
 _NODES = rf"(?P<nodes>\d{{1,4}}|{HAN}{{1,3}}|(?<![a-z])(?:{_WORDS}))"
 _PER_NODE = re.compile(
     rf"{_NODES}\s?(?:个)?(?:台|机|节点|nodes?|machines?|servers?|boxes)\s?(?:的)?(?:机器|服务器)?"

@@ -88,7 +88,8 @@ def _rules() -> tuple[_Rule, ...]:
 
 
 def _rule(slot: str, row: dict[str, Any]) -> _Rule:
-    before, after = [str(p) for p in row["before"]], [str(p) for p in row["after"]]
+    weak = [str(p) for p in row.get("weak", ())]
+    before, after = [*map(str, row["before"]), *weak], [str(p) for p in row["after"]]
     units = {str(k): float(v) for k, v in row.get("unit_after", {}).items()}
     number = rf"(?P<number>[\-负]?{_NUMBER})"
     unit = rf"\s?(?P<unit>{_either(list(units), leading=False)})" if units else ""
@@ -96,21 +97,19 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
     return _Rule(
         slot,
         row["kind"],
-        rf"(?:{_either([*before, *row.get('weak', ())], leading=True)}){_LINK}{number}{unit}{percent}"
-        if before
-        else None,
+        rf"(?:{_either(before, leading=True)}){_LINK}{number}{unit}{percent}" if before else None,
         (
             rf"(?:(?<![a-z0-9.])(?<!\d:)|(?<=[a-z0-9])(?=[一二两三四五六七八九]))(?P<number>-?{_WORDED}){_TAIL}"
             rf"(?:{_either(after, leading=False)})"
         )
         if after
         else None,
-        tuple({phrase_key(p) for p in (*before, *row.get("weak", ()), *after)}),
+        tuple({phrase_key(p) for p in (*before, *after)}),
         units,
         float(row.get("min", -1e18)),
         float(row.get("max", 1e18)),
         tuple(row.get("unless_behind", ())),
-        tuple(row.get("weak", ())),
+        tuple(weak),
     )
 
 

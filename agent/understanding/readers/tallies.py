@@ -24,7 +24,8 @@ _KINDS = {
     "group": rf"(?:扫|搜|试|跑)(?:了|一共|个)?\s?{_N}\s?(?:组|套)(?![a-z])",
     "times": rf"(?:跑|训|重复|做|训练)(?:了|个|它)?\s?{_N}\s?次(?!/|每)",
     "seed": rf"{_N}\s?(?:个|组)?{_LIKE}(?:随机种子|种子|seeds?)(?![a-z])",
-    "rate": rf"{_N}\s?(?:个|种|组)?{_LIKE}(?:学习率|learning rates?|lrs?(?![a-z]))(?!\s?(?:of\s|是|为)?[=:]?\s?\d)",
+    "rate": rf"{_N}\s?(?:个|种|组)?{_LIKE}(?:学习率|learning rates?|lrs?(?![a-z]))"
+    r"(?!\s?(?:of\s|是|为)?[=:]?\s?\d)",
     "rank": rf"{_N}\s?(?:(?:个|种){_LIKE}(?:rank|秩)|{_LIKE}(?:lora )?ranks(?![a-z]))",
     "fold": rf"{_N}\s?-?(?:折(?:交叉|cv|验证)|folds?(?![a-z]))",
 }
