@@ -1,75 +1,228 @@
-"""io_bottleneck: does loading starve the GPU, and what to do."""
+"""io_bottleneck: does loading starve the GPU, by how much, and what to do."""
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+
+from agent.answer import Answer, CitationOut
 from agent.answering.draft import DETAIL, HEAD, Draft
-from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.run_words import joined
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
+from agent.toolbox import ToolResult
 from agent.toolbox.loading import LoadingOut
+from agent.toolbox.ranges import Range
+from tools.models import try_find_model
 from tools.units import format_significant
 
 _STEPS = ("workers", "storage", "pack", "decode", "check")
+_TEXT_STEPS = ("tokenise", "pack", "batch", "others", "check")
+_COMMON = ("T4", "A10", "V100", "A100", "H100")
+"""Cards told where none is named."""
+_TEXT_KINDS = ("decoder-lm", "moe-lm", "encoder", "seq2seq")
+_CORE_STAGES = frozenset({"decode", "workers"})
+_DISK_STAGES = frozenset({"throughput", "small_files"})
+_TOKENS_PER_S, _BYTES_PER_TOKEN = 100_000, 4
+"""A fast text run, and the width of a stored token."""
+_DECODE_SOURCE = CitationOut(
+    id="paper:2605.08731",
+    title="JPEG decode per core",
+    locator="arXiv 2605.08731; tools/speed/data/loading.json, decode_per_core",
+)
+_DISK_SOURCE = CitationOut(
+    id="vendor:alibabacloud.com/help/en/ecs/user-guide/essd-autopl-disks",
+    title="ESSD PL1, PL0 to PL3, NAS, CPFS",
+    locator="page of 2026-01-08; others by tools/speed/data/storage.json",
+)
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def compose(request: Request, context: Context) -> Plan:
-    """The usual cause, the computed bottleneck, and the order of steps."""
+    """The usual cause, what the cards take of images, bytes and cores, and the order of steps."""
     draft = Draft(request)
+    if _is_text(request):
+        return (yield from _compose_text(draft))
     slots = request.slots
-    arguments = {
-        "images_per_s_per_gpu": slots.gpu_img_s,
-        "gpu": slots.gpu if slots.gpu != "none" else None,
-        "gpus": slots.gpu_count or 1,
-        "vcpu": slots.vcpu,
-        "num_workers": slots.num_workers,
-        "image_kb": slots.img_kb,
-        "storage": slots.storage,
-        "storage_mb_s": slots.throughput_mb_s,
-    }
-    said = {name: value for name, value in arguments.items() if value is not None}
-    results = yield (Call("check_data_loading", said), guidance_call(request, k=2, topic="loading"))
+    named = slots.gpus or ((slots.gpu,) if slots.gpu not in (None, "none") else ())
+    has_rate = slots.gpu_img_s is not None
+    cards: Sequence[str | None] = named or ((None,) if has_rate else _COMMON)
+    results = yield (
+        *(Call("check_data_loading", _arguments(request, card)) for card in cards),
+        guidance_call(request, k=2, topic="loading"),
+    )
     draft.use(*results)
     draft.say("loading.head", importance=HEAD)
-    report = results[0].report
-    if isinstance(report, LoadingOut) and slots.img_kb is not None and slots.gpu_img_s is not None:
-        _say_throughput(draft, report.needed_per_s, slots.img_kb)
-    if isinstance(report, LoadingOut) and len(report.stages) > 1:
-        _tell(draft, report)
+    reports = [r.report for r in results if isinstance(r.report, LoadingOut)]
+    if reports and has_rate and slots.img_kb is not None:
+        _say_throughput(draft, reports[0], slots.img_kb)
+    if reports and (named or has_rate) and len(reports[0].stages) > 1:
+        _tell_slowest(draft, reports[0])
+    if reports:
+        _tell_need(draft, reports, is_computed=not has_rate)
+        _tell_seen(draft, reports, is_named=bool(named) or has_rate)
+        _tell_limits(draft, reports[0])
     draft.bullets([draft.phrase(f"loading.step_{s}") for s in _STEPS],
                   title=draft.phrase("loading.steps_title"))  # fmt: skip
     say_cited(draft, passages_in(results)[:2])
     return draft.finish("not_applicable")
 
 
-def _say_throughput(draft: Draft, images_per_s: float, image_kb: float) -> None:
+def _is_text(request: Request) -> bool:
+    """Whether a language model is trained: its tokens are too small to starve a card."""
+    slots = request.slots
+    if slots.img_kb is not None or slots.gpu_img_s is not None or slots.model is None:
+        return False
+    match = try_find_model(slots.model)
+    return match is not None and match.spec.kind in _TEXT_KINDS
+
+
+def _arguments(request: Request, card: str | None) -> dict[str, object]:
+    slots = request.slots
+    arguments = {
+        "images_per_s_per_gpu": slots.gpu_img_s,
+        "model": slots.model,
+        "gpu": card,
+        "gpus": slots.gpu_count or 1,
+        "vcpu": slots.vcpu,
+        "num_workers": slots.num_workers,
+        "image_kb": slots.img_kb,
+        "storage": slots.storage,
+        "storage_mb_s": slots.throughput_mb_s,
+        "provider": slots.provider,
+    }
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _say_throughput(draft: Draft, report: LoadingOut, image_kb: float) -> None:
     """What the storage has to deliver: images a second times their size."""
-    need_mb_s = images_per_s * image_kb / 1000
+    need_mb_s = report.needed_per_s * image_kb / 1000
     draft.figure("throughput", round(need_mb_s, 2), "MB/s", formula="images/s * KB / 1000")
     draft.say("loading.throughput", need=format_significant(need_mb_s, 3),
-              rate=format_significant(images_per_s, 3), size=f"{image_kb:g}",
+              rate=format_significant(report.needed_per_s, 3), size=f"{image_kb:g}",
               importance=HEAD)  # fmt: skip
 
 
-def _tell(draft: Draft, report: LoadingOut) -> None:
-    """The slowest stage; nothing where that is the GPU by what was assumed alone."""
-    if report.bottleneck == "gpu":
-        return
+def _tell_slowest(draft: Draft, report: LoadingOut) -> None:
+    """The slowest stage of a machine whose cores or storage are known."""
     draft.figure("busy", report.gpu_utilisation, "1", formula="slowest stage / need")
-    draft.assume(report.assumptions)
+    if report.bottleneck == "gpu":
+        named = [
+            draft.phrase(f"loading.named_{kind}")
+            for kind, stages in (("cores", _CORE_STAGES), ("storage", _DISK_STAGES))
+            if stages & set(report.stages)
+        ]
+        draft.say("loading.enough", needed=_told(report.needed_per_s), what=joined(draft, named),
+                  importance=HEAD)  # fmt: skip
+        return
     draft.say(
         "loading.computed",
-        needed=format_significant(report.needed_per_s, 3),
+        needed=_told(report.needed_per_s),
         stage=draft.phrase(f"loading.stage_{report.bottleneck}"),
-        rate=format_significant(report.delivered_per_s, 3),
+        rate=_told(report.delivered_per_s),
         busy=f"{report.gpu_utilisation * 100:.0f}%",
+        importance=HEAD,
     )
-    known = sentences("loading")
-    items = [
-        draft.phrase(f"loading.assume_{a.name}", value=f"{float(a.value):g}")
-        for a in report.assumptions
-        if f"assume_{a.name}" in known
-    ]
-    if items:
-        separator = "; " if draft.language == "en" else "；"
-        draft.say("loading.assumed", items=separator.join(items), importance=DETAIL)
+
+
+def _told(value: float) -> str:
+    return format_significant(value, 3)
+
+
+def _span(value: Range, *, digits: int = 2) -> str:
+    """A range as `low-high`."""
+    return f"{format_significant(value.low, digits)}–{format_significant(value.high, digits)}"
+
+
+def _tell_need(draft: Draft, reports: Sequence[LoadingOut], *, is_computed: bool) -> None:
+    """Images, bytes and cores that each card asks for."""
+    first = reports[0]
+    draft.assume(first.assumptions)
+    gpus = draft.request.slots.gpu_count or 1
+    draft.figure("gpus", gpus, "1", sources=("user:gpu_count",))
+    lines = []
+    for report in reports:
+        name = report.gpu or "GPU"
+        needed = Range(**{k: getattr(report.rate, k) * gpus for k in ("value", "low", "high")})
+        for key, value, unit in (
+            ("images", report.needed_per_s, "image/s"),
+            ("images low", needed.low, "image/s"),
+            ("images high", needed.high, "image/s"),
+            ("disk", report.disk_mb_s, "MB/s"),
+            *(
+                (f"cores {key}", float(format_significant(getattr(report.cores, key), 2)), "vCPU")
+                for key in ("value", "low", "high")
+            ),
+        ):
+            draft.figure(f"{name}: {key}", value, unit, formula="speed of the card")
+        spread = draft.phrase("loading.spread", span=_span(needed)) if is_computed else ""
+        lines.append(
+            draft.phrase(
+                "loading.need",
+                cards=f"{gpus}×{name}" if gpus > 1 else name,
+                rate=_told(report.needed_per_s) + spread,
+                mb=_told(report.disk_mb_s),
+                cores=format_significant(report.cores.value, 2),
+                span=_span(report.cores),
+            )
+        )
+    draft.figure("image size", first.image_kb, "kB", sources=("data:speed/loading.json",))
+    key = "loading.need_title" if is_computed else "loading.need_given"
+    draft.bullets(
+        lines, title=draft.phrase(key, model=first.model or "", size=f"{first.image_kb:g}")
+    )
+
+
+def _tell_seen(draft: Draft, reports: Sequence[LoadingOut], *, is_named: bool) -> None:
+    """Images that arrive at the utilisation seen."""
+    busy = draft.request.slots.gpu_util_pct
+    if busy is None or not 0 < busy < 100:
+        return
+    draft.figure("utilisation seen", busy, "%", sources=("user:gpu_util_pct",))
+    if not is_named:
+        draft.say("loading.seen_share", busy=f"{busy:g}%")
+        return
+    arriving = reports[0].needed_per_s * busy / 100
+    draft.figure("images that arrive", arriving, "image/s", formula="utilisation * need")
+    draft.say("loading.seen", busy=f"{busy:g}%", rate=_told(arriving))
+
+
+def _tell_limits(draft: Draft, report: LoadingOut) -> None:
+    """What a core decodes and what disks deliver, with where that stands."""
+    core = report.decode_per_core
+    for name, value in (("value", core.value), ("low", core.low), ("high", core.high)):
+        draft.figure(f"decode per core {name}", value, "image/s", sources=(_DECODE_SOURCE.id,))
+    draft.cite(_DECODE_SOURCE)
+    draft.cite(_DISK_SOURCE)
+    draft.figure("NAS from", 8, "TiB", sources=("data:speed/storage.json#nas",))
+    draft.figure("CPFS of a TiB", 100, "MB/s", sources=("data:speed/storage.json#cpfs",))
+    stores = []
+    for store in report.stores:
+        draft.figure(f"{store.name} throughput", store.mb_s, "MB/s",
+                     sources=(f"data:speed/storage.json#{store.name}",))  # fmt: skip
+        told = float(format_significant(store.images_per_s, 2))
+        draft.figure(f"{store.name} images", told, "image/s",
+                     formula="MB/s * 1000 / kB, two digits")  # fmt: skip
+        stores.append(draft.phrase("loading.store", name=draft.phrase(f"loading.name_{store.name}"),
+                                   mb=f"{store.mb_s:,.0f}",
+                                   images=f"{told:,.0f}"))  # fmt: skip
+    draft.say("loading.core", rate=f"{core.value:g}", span=f"{core.low:g}–{core.high:g}")
+    separator = "; " if draft.language == "en" else "；"
+    draft.say("loading.stores", stores=separator.join(stores), importance=DETAIL)
+
+
+def _compose_text(draft: Draft) -> Steps:
+    """Why the storage cannot be what a text run waits for, and what can."""
+    results = yield (guidance_call(draft.request, k=2, topic="loading"),)
+    draft.use(*results)
+    need = _TOKENS_PER_S * _BYTES_PER_TOKEN / 1e6
+    draft.figure("tokens", _TOKENS_PER_S, "token/s", sources=("rule:fast-text-run",))
+    draft.figure("token", _BYTES_PER_TOKEN, "B", sources=("rule:stored-token",))
+    draft.figure("text need", need, "MB/s", formula="tokens/s * bytes a token")
+    draft.say("loading.text", tokens=f"{_TOKENS_PER_S:,}", size=_BYTES_PER_TOKEN, need=f"{need:g}",
+              importance=HEAD)  # fmt: skip
+    draft.bullets([draft.phrase(f"loading.text_{s}") for s in _TEXT_STEPS],
+                  title=draft.phrase("loading.steps_title"))  # fmt: skip
+    cited = passages_in(results)[:1]
+    say_cited(draft, cited)
+    return draft.finish("not_applicable")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from agent.answer import AssumptionOut
 from agent.settings import Settings
 from agent.toolbox.base import Arguments, Report, Row, Tool, description_of
-from agent.toolbox.ranges import assumptions_out, figures_out
+from agent.toolbox.ranges import Range, assumptions_out, figures_out, range_out
 
 
 class LoadingArguments(Arguments):
@@ -23,6 +25,7 @@ class LoadingArguments(Arguments):
     storage: str | None = Field(None, description="nas, cpfs, essd-pl1, nvme, hdd ...")
     storage_mb_s: float | None = Field(None, gt=0)
     packed: bool = False
+    provider: str | None = Field(None, description="Cloud whose storage is set beside local disks")
     gpu_util_pct: float | None = Field(None, ge=0, le=100)
 
 
@@ -34,10 +37,31 @@ class LoadingChange(Row):
     unit: str
 
 
+class StoreOut(Row):
+    """What one kind of storage feeds."""
+
+    name: str
+    mb_s: float
+    images_per_s: float
+    origin: str
+
+
 class LoadingOut(Report):
     """Rates of every stage and the slowest."""
 
+    gpu: str | None
+    model: str | None
+    """Network whose rate was computed; None where the rate was given."""
+    rate: Range
+    """Images a second that one GPU takes."""
     needed_per_s: float
+    disk_mb_s: float
+    """MB/s that the storage must deliver."""
+    cores: Range
+    """vCPUs that decode what is needed."""
+    decode_per_core: Range
+    image_kb: float
+    stores: tuple[StoreOut, ...]
     delivered_per_s: float
     bottleneck: str
     stages: dict[str, float]
@@ -61,7 +85,15 @@ def build(settings: Settings) -> Tool[LoadingArguments]:
     )
 
 
-_ASSUMED_IMAGES_PER_S = 800.0
+_USUAL_MODEL, _USUAL_GPU = "resnet50", "V100"
+_STORES = {
+    "aws": ("fsx-lustre",),
+    "tencent": ("cfs", "cfs-turbo"),
+    "huawei": ("sfs-turbo",),
+}
+"""Storage of a cloud that is set beside local disks; Alibaba Cloud's where none is named."""
+_USUAL_STORES = ("essd-pl0", "essd-pl1", "nas", "cpfs")
+_LOCAL_STORES = ("nvme", "hdd")
 
 
 def check_data_loading(arguments: LoadingArguments) -> LoadingOut:
@@ -71,18 +103,12 @@ def check_data_loading(arguments: LoadingArguments) -> LoadingOut:
         UserInputError: Unknown storage and impossible values.
     """
     from tools.speed import LoadingJob, data_loading
+    from tools.speed.results import load_data
 
-    rate = arguments.images_per_s_per_gpu
-    assumptions: tuple[AssumptionOut, ...] = ()
-    if rate is None:
-        rate = _ASSUMED_IMAGES_PER_S
-        why = "a ResNet-50 in mixed precision on a V100-class card"
-        assumptions = (
-            AssumptionOut(name="images_per_s_per_gpu", value=rate, unit="image/s", why=why),
-        )
+    rate, assumptions, figures, model = _rate(arguments)
     found = data_loading(
         LoadingJob(
-            images_per_s_per_gpu=rate,
+            images_per_s_per_gpu=rate.value,
             gpus=arguments.gpus,
             vcpu=arguments.vcpu,
             num_workers=arguments.num_workers,
@@ -92,9 +118,20 @@ def check_data_loading(arguments: LoadingArguments) -> LoadingOut:
             packed=arguments.packed,
         )
     )
+    size_kb = found.disk_mb_s * 1000 / found.needed_per_s
     return LoadingOut(
-        figures=figures_out(found.figures()),
+        figures=figures_out(found.figures(), figures),
+        gpu=arguments.gpu,
+        model=model,
+        rate=rate,
         needed_per_s=found.needed_per_s,
+        disk_mb_s=found.disk_mb_s,
+        cores=range_out(found.cores),
+        decode_per_core=Range(
+            **{k: load_data("loading")["decode_per_core"][k] for k in ("value", "low", "high")}
+        ),
+        image_kb=size_kb,
+        stores=_stores(arguments.provider, size_kb),
         delivered_per_s=found.delivered_per_s,
         bottleneck=found.bottleneck,
         stages=found.stages,
@@ -103,4 +140,52 @@ def check_data_loading(arguments: LoadingArguments) -> LoadingOut:
             LoadingChange(what=c.what, target=c.target, unit=c.unit) for c in found.changes
         ),
         assumptions=assumptions + assumptions_out(found.assumptions),
+    )
+
+
+def _rate(
+    arguments: LoadingArguments,
+) -> tuple[Range, tuple[AssumptionOut, ...], tuple[Any, ...], str | None]:
+    """Images a second of one GPU: as given, else computed for the network and the card."""
+    from tools.errors import UserInputError
+    from tools.speed import ImageJob, image_model, image_speed
+
+    given = arguments.images_per_s_per_gpu
+    if given is not None:
+        return Range(value=given, low=given, high=given), (), (), None
+    assumed: list[AssumptionOut] = []
+    model = (arguments.model or _USUAL_MODEL).removeprefix("timm/")
+    try:
+        image_model(model)
+    except UserInputError:
+        model = _USUAL_MODEL
+    if arguments.model is None or model == _USUAL_MODEL != arguments.model.removeprefix("timm/"):
+        why = "no network with a known rate was named; the usual yardstick"
+        assumed.append(AssumptionOut(name="image_model", value=model, unit="1", why=why))
+    speed = image_speed(ImageJob(gpu=arguments.gpu or _USUAL_GPU, model=model, task="train"))
+    if arguments.gpu is None:
+        why = "no card was named; a common one"
+        assumed.append(AssumptionOut(name="gpu", value=_USUAL_GPU, unit="1", why=why))
+    told = range_out(speed.samples_per_s)
+    assumed.append(
+        AssumptionOut(
+            name="images_per_s_per_gpu",
+            value=round(told.value),
+            unit="image/s",
+            why=f"{model} in mixed precision on {arguments.gpu or _USUAL_GPU}, computed",
+        )
+    )
+    return told, tuple(assumed), speed.figures(), model
+
+
+def _stores(provider: str | None, size_kb: float) -> tuple[StoreOut, ...]:
+    """What the storage of a cloud and local disks feed, by their throughput."""
+    from tools.speed import storage_limit
+
+    limits = (
+        storage_limit(s) for s in (*_STORES.get(provider or "", _USUAL_STORES), *_LOCAL_STORES)
+    )
+    return tuple(
+        StoreOut(name=x.name, mb_s=x.mb_s, images_per_s=x.mb_s * 1000 / size_kb, origin=x.origin)
+        for x in limits
     )
