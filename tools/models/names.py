@@ -98,12 +98,15 @@ def name_index() -> NameIndex:
     """Every key of every row, Chinese heads expanded; built once."""
     exact: dict[str, list[ModelSpec]] = {}
     plain: dict[str, list[ModelSpec]] = {}
+    listed = {key for key, names in vocabulary().families.items() if names}
     for spec in all_models():
         for name in (spec.name, spec.name.split("/", 1)[-1], *spec.aliases):
             written = dashed(name)
             _add(exact, written, spec)
-            if spec.kind in _TUNED_KINDS:
-                _add(plain, _without_role_words(written), spec)
+            bare = _without_role_words(written)
+            is_family = bare != written and squeeze(bare) in listed
+            if spec.kind in _TUNED_KINDS and not is_family:
+                _add(plain, bare, spec)
     for alias, name in vocabulary().extra_aliases.items():
         exact.setdefault(squeeze(dashed(alias)), [models_by_name()[name]])
     _expand_heads(exact)

@@ -51,7 +51,11 @@ def kind_of(spec: ModelSpec) -> str:
 def _own(spec: ModelSpec) -> dict[str, Any]:
     """What a family's own training scripts use, where it is not the kind's usual value."""
     rows: dict[str, dict[str, Any]] = table("defaults")["models"]
-    return next((row for prefix, row in rows.items() if spec.name.startswith(prefix)), {})
+    own = next((row for prefix, row in rows.items() if spec.name.startswith(prefix)), {})
+    large = table("defaults")["large"].get(kind_of(spec))
+    if large is not None and spec.params_total > large["above_params"]:
+        return {**{k: v for k, v in large.items() if k != "above_params"}, **own}
+    return own
 
 
 def _native_px(spec: ModelSpec) -> int | None:

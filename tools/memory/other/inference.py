@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tools.memory.other.fill import MEL_TOKENS, Assumed, Filler, batch_of, shape_of
+from tools.memory.other.fill import MEL_TOKENS, Assumed, Filler, Shape, batch_of, shape_of
 from tools.memory.other.forms import form_of
-from tools.memory.other.pipelines import Companions, companions, decode_bytes
+from tools.memory.other.pipelines import VAE, Companions, companions, decode_bytes
 from tools.memory.tables import find_row
 from tools.memory.workload import InferenceWorkload
 from tools.models import ModelSpec
@@ -59,14 +59,8 @@ def forward(workload: InferenceWorkload) -> Forward:
     weights = workload.model.params_total * bits / 8
     text, vae, moment, host = 0.0, 0.0, "forward", 0.0
     if rest is not None:
-        # the fp32 cast is for fp16, whose range SDXL's autoencoder leaves; bf16 is not cast
-        raised = rest.vae_in_fp32 and name.casefold() not in _BFLOAT
-        text, vae_width = rest.text_encoders * width, 4 if raised else width
-        vae = float(rest.vae * vae_width)
-        images = 1 if workload.vae_slicing else batch
-        decode = decode_bytes(
-            shape.pixels, images, width=vae_width, tiled=bool(workload.vae_tiling)
-        )  # fmt: skip
+        text = rest.text_encoders * width
+        vae, decode = _decoding(workload, rest, shape, batch, name=name, width=width)
         if workload.pipeline_offload is not None:
             return _offloaded(workload, fill, form.origin, rest, weights, text, vae, work, decode)
         if decode > work:
@@ -75,6 +69,22 @@ def forward(workload: InferenceWorkload) -> Forward:
         weights, form.buffers_bytes * (width / 4), text, vae, cache,
         work, moment, form.origin, rest, host, tuple(fill.assumed),
     )  # fmt: skip
+
+
+def _decoding(
+    workload: InferenceWorkload, rest: Companions, shape: Shape, batch: int, *, name: str,
+    width: int,
+) -> tuple[float, float]:  # fmt: skip
+    """Bytes of the autoencoder's weights, and of its work on the latents."""
+    is_clip = rest.decoder != VAE
+    # an image's fp32 cast is for fp16, whose range SDXL's autoencoder leaves: bf16 is not cast
+    raised = rest.vae_in_fp32 and (is_clip or name.casefold() not in _BFLOAT)
+    width = 4 if raised else width
+    tiled = rest.is_tiled if workload.vae_tiling is None else workload.vae_tiling
+    frames = shape.sizes["px2"] / shape.pixels
+    images = 1 if workload.vae_slicing else batch
+    work = decode_bytes(rest, shape.pixels, frames, images, width=width, tiled=tiled)
+    return float(rest.vae * width), work
 
 
 def _offloaded(
