@@ -84,75 +84,113 @@ def case_model(row: Row) -> CaseModel:
 def training_case(row: Row) -> TrainingWorkload:
     """The training workload of a row."""
     extra: Row = row.get("extra") or {}
-    model = case_model(row)
-    goal = split_method(str(row.get("method") or "full"))
-    objective = _KIND_OBJECTIVES.get(str(row.get("kind")), goal.objective)
-    method = goal.method
-    trainable = str(extra.get("trainable") or "")
-    if method is None:
-        method = "lora" if "lora" in trainable or row.get("lora_rank") else "full"
-    precision = row.get("precision")
-    autocast = extra.get("autocast")
-    simulated = "+cpu" in str((row.get("versions") or {}).get("torch", ""))
-    if simulated:
-        autocast = bool(autocast) or precision in ("bf16-mixed", "fp16-mixed")
-    accumulation = extra.get("gradient_accumulation")
+    simulated = _is_simulated(row)
     return TrainingWorkload(
-        model.spec,
+        case_model(row).spec,
         **_sample_fields(row),
-        latents_cached=simulated or bool(extra.get("cached_latents")) or None,
-        text_cached=simulated or bool(extra.get("cached_text_embeddings")) or None,
+        **_number_fields(row, simulated=simulated),
+        **_adapter_fields(row),
+        **_text_fields(row),
+        **_loop_fields(row, simulated=simulated),
         gpu=case_gpu(row),
         gpu_count=row.get("num_gpus"),
-        framework=framework_word(extra.get("framework")) or ("plain loop" if simulated else None),
-        torch_build="cpu" if simulated else None,
-        attention=attention_word(row.get("attention")),
-        method=method,
-        objective=objective,
-        precision=precision_word(precision),
-        autocast=autocast,
-        weights_dtype=extra.get("weights_dtype"),
-        quantization=quantization_word(row.get("quantization")),
-        double_quant=extra.get("double_quant"),
-        quant_storage=extra.get("quant_storage"),
-        kbit_prepared=extra.get("kbit_prepared"),
-        lora_rank=row.get("lora_rank"),
-        lora_targets=targets_word(row.get("lora_targets")),
-        lora_dropout=row.get("lora_dropout") or extra.get("lora_dropout"),
-        adapter_dtype=extra.get("adapter_dtype"),
-        modules_to_save=tuple(extra["modules_to_save"]) if extra.get("modules_to_save") else None,
-        optimizer=optimizer_word(row.get("optimizer")),
-        optimizer_impl=row.get("optimizer_impl") or extra.get("optimizer_impl"),
-        optimizer_in_backward=extra.get("optimizer_in_backward") or extra.get("per_layer_update"),
-        galore_rank=extra.get("galore_rank"),
-        micro_batch_size=row.get("micro_batch_size"),
-        seq_len=row.get("seq_len"),
-        seq_len_is_cap=extra.get("seq_len_is_cap"),
-        variable_length=extra.get("variable_length"),
-        packed=row.get("packed"),
-        padding_mask=extra.get("padding_mask"),
-        gradient_accumulation=2 if accumulation is True else accumulation,
-        gradients_kept_across_steps=extra.get("gradients_kept_across_steps"),
-        gradient_checkpointing=row.get("gradient_checkpointing"),
-        activation_offload=extra.get("activation_offload"),
-        fused_ce=row.get("fused_ce"),
-        logits_held_through_backward=extra.get("logits_held_through_backward"),
-        logits_fp32=extra.get("logits_fp32"),
-        logits_shift_copy=extra.get("logits_shift_copy"),
-        gqa_kv_expanded=extra.get("gqa_kv_expanded"),
-        lm_head_quantized=extra.get("lm_head_quantized"),
-        keeps_quantized_inputs=bool(extra.get("bitsandbytes")) or None,
-        torch_compile=extra.get("torch_compile"),
         parallelism=parallelism_word(row.get("parallelism")),
         sequence_parallel=extra.get("sequence_parallel"),
         cpu_offload=row.get("cpu_offload"),
         offload=extra.get("offload"),
-        response_len=extra.get("response_length"),
-        max_prompt_len=extra.get("longest_prompt") or extra.get("max_prompt_length"),
-        completion_len=extra.get("max_completion_length"),
-        vllm_colocated=extra.get("vllm_colocated"),
-        reference_model="copy" in str(extra.get("ref_model") or "") or None,
     )
+
+
+def _is_simulated(row: Row) -> bool:
+    """Whether a row's truth is a simulated step: torch's CPU build made it."""
+    return "+cpu" in str((row.get("versions") or {}).get("torch", ""))
+
+
+def _number_fields(row: Row, *, simulated: bool) -> dict[str, Any]:
+    """Formats of weights and states, and the optimizer."""
+    extra: Row = row.get("extra") or {}
+    precision = row.get("precision")
+    autocast = extra.get("autocast")
+    if simulated:
+        autocast = bool(autocast) or precision in ("bf16-mixed", "fp16-mixed")
+    return {
+        "precision": precision_word(precision),
+        "autocast": autocast,
+        "weights_dtype": extra.get("weights_dtype"),
+        "quantization": quantization_word(row.get("quantization")),
+        "double_quant": extra.get("double_quant"),
+        "quant_storage": extra.get("quant_storage"),
+        "kbit_prepared": extra.get("kbit_prepared"),
+        "lm_head_quantized": extra.get("lm_head_quantized"),
+        "keeps_quantized_inputs": bool(extra.get("bitsandbytes")) or None,
+        "optimizer": optimizer_word(row.get("optimizer")),
+        "optimizer_impl": row.get("optimizer_impl") or extra.get("optimizer_impl"),
+        "optimizer_in_backward": extra.get("optimizer_in_backward")
+        or extra.get("per_layer_update"),
+        "galore_rank": extra.get("galore_rank"),
+    }
+
+
+def _adapter_fields(row: Row) -> dict[str, Any]:
+    """What is trained and to what end."""
+    extra: Row = row.get("extra") or {}
+    goal = split_method(str(row.get("method") or "full"))
+    method = goal.method
+    if method is None:
+        is_lora = "lora" in str(extra.get("trainable") or "") or row.get("lora_rank")
+        method = "lora" if is_lora else "full"
+    saved = extra.get("modules_to_save")
+    return {
+        "method": method,
+        "objective": _KIND_OBJECTIVES.get(str(row.get("kind")), goal.objective),
+        "lora_rank": row.get("lora_rank"),
+        "lora_targets": targets_word(row.get("lora_targets")),
+        "lora_dropout": row.get("lora_dropout") or extra.get("lora_dropout"),
+        "adapter_dtype": extra.get("adapter_dtype"),
+        "modules_to_save": tuple(saved) if saved else None,
+        "reference_model": "copy" in str(extra.get("ref_model") or "") or None,
+    }
+
+
+def _text_fields(row: Row) -> dict[str, Any]:
+    """Sequences and how they are filled."""
+    extra: Row = row.get("extra") or {}
+    return {
+        "micro_batch_size": row.get("micro_batch_size"),
+        "seq_len": row.get("seq_len"),
+        "seq_len_is_cap": extra.get("seq_len_is_cap"),
+        "variable_length": extra.get("variable_length"),
+        "packed": row.get("packed"),
+        "padding_mask": extra.get("padding_mask"),
+        "response_len": extra.get("response_length"),
+        "max_prompt_len": extra.get("longest_prompt") or extra.get("max_prompt_length"),
+        "completion_len": extra.get("max_completion_length"),
+    }
+
+
+def _loop_fields(row: Row, *, simulated: bool) -> dict[str, Any]:
+    """The program and what its loop keeps, recomputes and frees."""
+    extra: Row = row.get("extra") or {}
+    accumulation = extra.get("gradient_accumulation")
+    framework = framework_word(extra.get("framework"))
+    return {
+        "latents_cached": simulated or bool(extra.get("cached_latents")) or None,
+        "text_cached": simulated or bool(extra.get("cached_text_embeddings")) or None,
+        "framework": framework or ("plain loop" if simulated else None),
+        "torch_build": "cpu" if simulated else None,
+        "attention": attention_word(row.get("attention")),
+        "gradient_accumulation": 2 if accumulation is True else accumulation,
+        "gradients_kept_across_steps": extra.get("gradients_kept_across_steps"),
+        "gradient_checkpointing": row.get("gradient_checkpointing"),
+        "activation_offload": extra.get("activation_offload"),
+        "fused_ce": row.get("fused_ce"),
+        "logits_held_through_backward": extra.get("logits_held_through_backward"),
+        "logits_fp32": extra.get("logits_fp32"),
+        "logits_shift_copy": extra.get("logits_shift_copy"),
+        "gqa_kv_expanded": extra.get("gqa_kv_expanded"),
+        "torch_compile": extra.get("torch_compile"),
+        "vllm_colocated": extra.get("vllm_colocated"),
+    }
 
 
 def inference_case(row: Row) -> InferenceWorkload:
@@ -161,7 +199,7 @@ def inference_case(row: Row) -> InferenceWorkload:
     model = case_model(row)
     offload = extra.get("cpu_offload_gb")
     cache = str(extra.get("kv_cache") or "")
-    simulated = "+cpu" in str((row.get("versions") or {}).get("torch", ""))
+    simulated = _is_simulated(row)
     at_load = "(load)" in str(row.get("what_measured") or "") and row.get("context_len") is None
     return InferenceWorkload(
         model.spec,

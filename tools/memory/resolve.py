@@ -106,60 +106,98 @@ def resolve_training(workload: TrainingWorkload) -> TrainRun:
     if workload.framework is None:
         fill.assumed.append(("framework", framework))
     method = _method(fill)
-    adapter = method in ADAPTER_METHODS
-    quantization = _quantization(fill, method)
-    precision = fill.get("precision", "pure-bf16" if adapter else "bf16-mixed")
     sharding = sharding_of(workload, row)
-    master, width = _widths(workload, precision, quantization != "none", sharding)
-    optimizer = fill.get("optimizer", _METHOD_OPTIMIZERS.get(method, "adamw"))
-    optimizer_row = find_row("optimizers", optimizer.replace("per-layer", ""), field="optimizer")
-    lengths = _lengths(fill)
-    old = _before_torch_2(workload, row)
-    targets, names_fused = (
-        target_roles(fill.get("lora_targets", "all-linear")) if adapter else (frozenset(), False)
-    )
-    code = str(row.get("code", "")) or ("fused-qkv" if names_fused else "")
+    numbers = _numbers(fill, method, sharding)
+    sample = _sample(fill, sharding)
+    adapters = _adapters(fill, method, sharding)
+    loop = _loop(fill, method, numbers, sharding)
     return TrainRun(
         spec=workload.model,
         method=method,
         objective=workload.objective or ("classify" if is_encoder(workload.model) else "sft"),
-        quantization=quantization,
-        precision=precision,
-        weight_width=width,
-        master_width=master,
-        autocast=_autocast(fill, precision, sharding),
-        adapter=adapter,
-        rank=fill.get("lora_rank", LORA_RANK) if adapter else 0,
-        targets=targets,
-        code=code,
-        adapter_width=_adapter_width(fill, adapter, sharding),
-        dropout=bool(workload.lora_dropout),
-        double_quant=_double_quant(fill, quantization),
-        kbit_prepared=_kbit(fill, quantization, precision, sharding),
-        optimizer=optimizer,
-        optimizer_row=optimizer_row,
-        optimizer_impl="for-loop" if old else fill.get("optimizer_impl", "fused", note=False),
-        in_backward=_in_backward(workload, optimizer, optimizer_row, method),
-        tokens=lengths.tokens // sharding.context,
-        scored_tokens=lengths.scored // sharding.context,
-        seq_len=lengths.seq_len,
-        batch=lengths.batch,
-        checkpointing=_checkpointing(fill, quantization, adapter),
-        attention=fill.get("attention", "sdpa", note=False),
-        fused_ce=bool(fill.get("fused_ce", False)),
-        held=bool(fill.get("logits_held_through_backward", False, note=False)),
-        head_quantized=quantization != "none"
-        and bool(fill.get("lm_head_quantized", False, note=False)),
-        keeps_inputs=bool(fill.get("keeps_quantized_inputs", False, note=False)),
-        kept_grads=_kept_grads(workload, method, old=old),
-        masked=_masked(workload, row),
-        compiled=bool(workload.torch_compile),
+        **numbers,
+        **sample,
+        **adapters,
+        **loop,
         framework=framework,
         framework_row=row,
         sharding=sharding,
         assumed=tuple(fill.assumed),
         asked=workload,
     )
+
+
+def _numbers(fill: _Filler, method: str, sharding: Sharding) -> dict[str, Any]:
+    """Formats of weights and states."""
+    quantization = _quantization(fill, method)
+    is_adapter = method in ADAPTER_METHODS
+    precision = fill.get("precision", "pure-bf16" if is_adapter else "bf16-mixed")
+    master, width = _widths(fill.workload, precision, quantization != "none", sharding)
+    optimizer = fill.get("optimizer", _METHOD_OPTIMIZERS.get(method, "adamw"))
+    name = optimizer.replace("per-layer", "")
+    return {
+        "quantization": quantization,
+        "precision": precision,
+        "weight_width": width,
+        "master_width": master,
+        "optimizer": optimizer,
+        "optimizer_row": find_row("optimizers", name, field="optimizer"),
+    }
+
+
+def _sample(fill: _Filler, sharding: Sharding) -> dict[str, Any]:
+    """Tokens of one step on one card."""
+    lengths = _lengths(fill)
+    return {
+        "tokens": lengths.tokens // sharding.context,
+        "scored_tokens": lengths.scored // sharding.context,
+        "seq_len": lengths.seq_len,
+        "batch": lengths.batch,
+    }
+
+
+def _adapters(fill: _Filler, method: str, sharding: Sharding) -> dict[str, Any]:
+    """What is trained beside frozen weights, and the layers' code that it asks for."""
+    adapter = method in ADAPTER_METHODS
+    targets, names_fused = (
+        target_roles(fill.get("lora_targets", "all-linear")) if adapter else (frozenset(), False)
+    )
+    return {
+        "code": str(fill.row.get("code", "")) or ("fused-qkv" if names_fused else ""),
+        "adapter": adapter,
+        "rank": fill.get("lora_rank", LORA_RANK) if adapter else 0,
+        "targets": targets,
+        "adapter_width": _adapter_width(fill, adapter, sharding),
+        "dropout": bool(fill.workload.lora_dropout),
+    }
+
+
+def _loop(
+    fill: _Filler, method: str, numbers: Row, sharding: Sharding
+) -> dict[str, Any]:  # fmt: skip
+    """How the step is run: what is kept, recomputed, fused and freed."""
+    workload = fill.workload
+    quantization, precision = numbers["quantization"], numbers["precision"]
+    old = _before_torch_2(workload, fill.row)
+    return {
+        "autocast": _autocast(fill, precision, sharding),
+        "double_quant": _double_quant(fill, quantization),
+        "kbit_prepared": _kbit(fill, quantization, precision, sharding),
+        "optimizer_impl": "for-loop" if old else fill.get("optimizer_impl", "fused", note=False),
+        "in_backward": _in_backward(
+            workload, numbers["optimizer"], numbers["optimizer_row"], method
+        ),
+        "checkpointing": _checkpointing(fill, quantization, method in ADAPTER_METHODS),
+        "attention": fill.get("attention", "sdpa", note=False),
+        "fused_ce": bool(fill.get("fused_ce", False)),
+        "held": bool(fill.get("logits_held_through_backward", False, note=False)),
+        "head_quantized": quantization != "none"
+        and bool(fill.get("lm_head_quantized", False, note=False)),
+        "keeps_inputs": bool(fill.get("keeps_quantized_inputs", False, note=False)),
+        "kept_grads": _kept_grads(workload, method, old=old),
+        "masked": _masked(workload, fill.row),
+        "compiled": bool(workload.torch_compile),
+    }
 
 
 def _framework(given: str | None) -> str:
