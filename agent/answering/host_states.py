@@ -16,6 +16,13 @@ _HOST = re.compile(
     r"(?P<n>\d{2,5})\s?g(?:i?b)?(?![a-z])|(?P<m>\d{2,5})\s?g(?:i?b)? (?:of )?(?:host|system|cpu)",
     re.IGNORECASE,
 )
+_ASKS_HOST = re.compile(
+    r"内存[^,。;\n显]{0,8}(?:够|多少|多大|撑|行|能)|(?:够|多少|多大)[^,。;\n显]{0,6}内存"
+    r"|(?:ram|host memory|cpu memory)[^,.;\n]{0,16}(?:enough|suffic|need|do it|cover)"
+    r"|(?:enough|how much|how many gb of)\s[^,.;\n]{0,16}(?:ram|host memory|cpu memory)",
+    re.IGNORECASE,
+)
+"""Questions whose answer is the host's memory, not the card's."""
 LOW, HIGH = 0.95, 1.4
 """Around the computed states: buffers, pinned copies, loading and the system."""
 _A_LITTLE = 0.5
@@ -43,6 +50,7 @@ def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
         what=draft.phrase(f"host_states.{kept}"), params=f"{report.params / 1e9:.3g}B",
         bytes=format_significant(per_param, 2), importance=HEAD,
     )  # fmt: skip
+    draft.say("host_states.slow", importance=BODY)
     said = _HOST.search(draft.request.search_query)
     ram = slots.host_ram_gb or (float(said["n"] or said["m"]) if said is not None else None)
     if ram is None:
@@ -57,7 +65,8 @@ def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
     if outcome != "enough" and found.verdict in ("fits", "tight"):
         draft.lead(f"host_states.lead_{outcome}", need=_gb(report.host_ram_bytes), ram=f"{ram:g}")
     memory = found.memory
-    if outcome != "enough" or "host_ram_gb" not in draft.request.inherited:
+    is_new = "host_ram_gb" in draft.request.changed
+    if outcome == "short" or is_new or _ASKS_HOST.search(draft.request.search_query):
         memory = MemoryRange(scope="host_ram", low_bytes=low, high_bytes=high, usable_bytes=usable)
     return replace(found, verdict=_joined(found.verdict, outcome), memory=memory)
 

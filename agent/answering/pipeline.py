@@ -25,6 +25,10 @@ def judged_pipeline(draft: Draft, report: MemoryReport, verdict: Verdict) -> Ver
         return verdict
     way = _mildest(report)
     if way is None:
+        ways = [c for c in report.changes if c.fits]
+        if ways and all("sequential" in c.name for c in ways):
+            draft.lead("pipeline.only_slow", need=gib(ways[0].after_bytes))
+            return "depends"
         return verdict
     draft.lead("pipeline.depends", need=gib(way.after_bytes))
     return "depends"

@@ -104,7 +104,8 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
         return
     best = cheapest_by_card(found.instances)
     if not best:
-        draft.say("renting.none_fits")
+        is_mended = any(change.fits for change in report.changes)
+        draft.say("renting.none_fits_as_is" if is_mended else "renting.none_fits")
         return
     names = joined(draft, [f"{row.gpu}" for row in best])
     draft.say("renting.fitting_cards", cards=names, importance=DETAIL)

@@ -13,6 +13,7 @@ from agent.answering.changes import say_changes
 from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import Draft
 from agent.answering.found import Found, Steps, failed
+from agent.answering.inverse import is_too_large
 from agent.answering.layer_split import is_layer_split, say_layer_split
 from agent.answering.native_formats import say_native_format
 from agent.answering.numbers import gib
@@ -38,6 +39,7 @@ from agent.answering.run_words import (
 )
 from agent.answering.verdicts import say_verdict, verdict_of
 from agent.toolbox import ToolResult
+from agent.toolbox.limits import LimitReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
 
@@ -49,6 +51,8 @@ _ENGINE_SHARE = 0.9
 
 
 _SHORT_CONTEXT = 1024
+_NODE = 8
+"""GPUs of a full machine."""
 
 
 def serving(draft: Draft) -> Steps:
@@ -79,6 +83,7 @@ def serving(draft: Draft) -> Steps:
         if is_layer_split(draft, chosen):
             say_layer_split(draft, chosen)
         _say_serving_details(draft, chosen, others, card)
+        yield from _say_more_cards(draft, chosen)
         yield from rent_after(draft, chosen, verdict)
     draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
     return Found(verdict, memory_range(chosen), chosen)
@@ -219,9 +224,8 @@ def _say_serving_details(
     is_native = say_native_format(draft, chosen, wide, card)
     say_why(draft, chosen)
     if chosen.gpu_count > 1 and not is_layer_split(draft, chosen):
-        draft.say(
-            "memory.tensor_parallel", count=chosen.gpu_count, weights=gib(chosen.weights_bytes)
-        )
+        key = "layers_dealt" if (slots.pp or 1) > 1 and (slots.tp or 1) == 1 else "tensor_parallel"
+        draft.say(f"memory.{key}", count=chosen.gpu_count, weights=gib(chosen.weights_bytes))
         say_total(draft, chosen)
     changes = say_changes(draft, chosen) if chosen.verdict != "fits" else []
     if _could_split(draft, chosen):
@@ -234,6 +238,27 @@ def _say_serving_details(
     say_parts(draft, chosen)
     say_assumptions(draft, chosen)
     say_reference(draft, chosen)
+
+
+def _say_more_cards(
+    draft: Draft, report: MemoryReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
+    """How many of the card hold the model together, where one is too small."""
+    is_alone = report.verdict == "does_not_fit" and report.gpu_count == 1
+    is_card = report.gpu is not None and "Laptop" not in report.gpu and not report.slice_memory_gb
+    if not (is_alone and is_card and is_language(report)) or is_too_large(report):
+        return
+    said = draft.request.slots.quantization or draft.request.slots.precision
+    arguments = memory_arguments(draft.request.slots, task="infer", **_format(said))
+    results = yield (Call("find_limit", {**arguments, "goal": "fewest_cards"}),)
+    draft.use(*results)
+    found = results[0].report
+    if not isinstance(found, LimitReport) or not found.value or found.value > _NODE:
+        return
+    draft.figure("cards", found.value, "1", formula="fewest that hold it")
+    each = gib(found.memory.process_bytes)
+    draft.say("memory.more_cards", count=found.value, gpu=report.gpu, each=each,
+              outcome=outcome(draft, found.memory))  # fmt: skip
 
 
 def _could_split(draft: Draft, report: MemoryReport) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -17,6 +18,12 @@ _COLAB_RAM_GB = 12.7
 """Host memory that a free Colab session reports, GB."""
 
 
+_RATES = re.compile(
+    r"\d\s?(?:(?:tok(?:en)?s?|t)\s?(?:/|per |a )\s?s(?:ec(?:ond)?)?(?![a-z])|token每秒)"
+)
+"""Speeds that were measured."""
+
+
 @cache
 def _symptoms() -> list[dict[str, Any]]:
     text = files("agent.answering").joinpath("data/symptoms.toml").read_text("utf-8")
@@ -28,11 +35,14 @@ def symptoms_of(request: Request) -> list[str]:
     """Advice keys that the words of the question point to."""
     text = request.search_query.casefold()
     task = "train" if request.slots.task == "train" else "infer"
+    count = request.slots.gpu_count or request.slots.tp or 1
+    if task == "infer" and count > 1 and len(_RATES.findall(text)) > 1:
+        return ["slow_parallel"]  # speeds of several numbers of cards, set against each other
     return [
         row["advice"]
         for row in _symptoms()
         if row["task"] in ("any", task) and any(word in text for word in row["words"])
-        if (request.slots.gpu_count or request.slots.tp or 1) >= row.get("least_cards", 1)
+        if count >= row.get("least_cards", 1)
     ]
 
 

@@ -156,7 +156,8 @@ _NO_TENSOR_CORES = 7.0
 def settle_layers(board: Board, out: Resolution) -> None:
     """Layers spread over the cards (device_map=auto): each holds its share of them."""
     count = out.get("gpu_count") or 1
-    is_split = board.has("layers_split") and out.get("task") == "infer"
+    is_dealt = board.has("layers_split") or getattr(out.spec, "kind", None) == "seq2seq"
+    is_split = is_dealt and out.get("task") == "infer"
     if is_split and count > 1 and out.get("tp") is None and out.get("pp") is None:
         out.put("pp", count, board.best("layers_split"))
 

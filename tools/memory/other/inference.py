@@ -58,6 +58,9 @@ def forward(workload: InferenceWorkload) -> Forward:
     work = max(work - cross, 0.0)  # the simulated forward holds the encoder's keys and values too
     weights = workload.model.params_total * bits / 8
     text, vae, moment, host = 0.0, 0.0, "forward", 0.0
+    if fill.kind == "seq2seq":  # whole layers dealt out to the cards, or each layer's matrices
+        cards = (workload.pipeline_parallel_size or 1) * (workload.tensor_parallel_size or 1)
+        weights, cache = weights / cards, cache / cards
     if rest is not None:
         text = rest.text_encoders * width
         vae, decode = _decoding(workload, rest, shape, batch, name=name, width=width)
