@@ -64,8 +64,14 @@ def asks_speed(request: Request) -> bool:
 
 
 def compose(request: Request, context: Context) -> Plan:
-    """The plan for a request, by its intent."""
+    """The plan for a request, by its intent; attributes of a type that are asked come first."""
     request = _module("premises").corrected(request)
+    facts = _module("catalog_facts")
+    plan = _composed(request, context)
+    return cast(Plan, facts.told(plan, request)) if facts.applies(request) else plan
+
+
+def _composed(request: Request, context: Context) -> Plan:
     if request.intent not in _LEFT_ALONE:
         for capability in map(_module, _CAPABILITIES):
             if capability.applies(request, context):

@@ -201,10 +201,20 @@ def _table(draft: Draft, cards: Sequence[GpuReport], counts: Sequence[int]) -> N
     draft.table([draft.phrase(f"compare.head_{name}") for name in header], rows)
 
 
+_BRIDGED = re.compile(r"PCIe|GeForce|RTX|Quadro|TITAN|NVL(?![a-z])|\bA(?:30|40)\b")
+"""Cards whose NVLink is a bridge that joins two or three; of others it is on the board."""
+
+
+def _link_key(card: GpuReport) -> str:
+    if not card.nvlink:
+        return "no_nvlink"
+    return "has_bridge" if _BRIDGED.search(card.name) else "has_nvlink"
+
+
 def _nvlink(draft: Draft, cards: Sequence[GpuReport], counts: Sequence[int]) -> None:
     several = [(c, n) for c, n in zip(cards, counts, strict=False) if n > 1]
     items = [
-        draft.phrase("compare.has_nvlink" if card.nvlink else "compare.no_nvlink", gpu=card.name)
+        draft.phrase(f"compare.{_link_key(card)}", gpu=card.name)
         for card in cards
         if card.nvlink is not None
     ]

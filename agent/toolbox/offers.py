@@ -69,6 +69,8 @@ class InstanceOut(Row):
     local_storage_gb: float | None
     status: str
     price: PriceOut | None
+    regions: tuple[str, ...] = ()
+    """Regions of which the catalog has an on-demand price."""
     """Lowest dated on-demand price in the region asked for."""
     listed: tuple[PriceOut, ...]
     """Other prices: undated on demand, subscription."""
@@ -162,6 +164,7 @@ def instance_out(offer: InstanceOffer, region: str | None = None) -> InstanceOut
         local_storage_gb=offer.local_storage_gb,
         status=offer.status,
         price=_price_out(best) if best is not None else None,
+        regions=_regions(offer),
         listed=tuple(_price_out(p) for p in listed[:3]),
         spot=None
         if quote is None
@@ -182,6 +185,13 @@ def instance_out(offer: InstanceOffer, region: str | None = None) -> InstanceOut
 
 def _price_out(price: object) -> PriceOut:
     from tools.catalog import Price
+def _regions(offer: InstanceOffer) -> tuple[str, ...]:
+    from tools.catalog.prices import prices_of
+
+    prices = prices_of(offer, billing="on_demand")
+    return tuple(sorted({price.region for price in prices if price.region is not None}))
+
+
     from tools.catalog.prices import today
 
     assert isinstance(price, Price)
