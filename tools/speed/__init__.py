@@ -16,6 +16,14 @@ if TYPE_CHECKING:
         left_out_scores,
         score_rows,
     )
+    from tools.speed.denoising import (
+        Denoiser,
+        DenoisingJob,
+        DenoisingSpeed,
+        cached_denoising_speed,
+        denoising_speed,
+        find_denoiser,
+    )
     from tools.speed.encoding import (
         EncodingJob,
         EncodingSpeed,
@@ -45,6 +53,9 @@ if TYPE_CHECKING:
         gradient_bytes,
         network_share,
         usable_gbps,
+    )
+    from tools.speed.networks import (
+        image_model,
     )
     from tools.speed.published import (
         RunCheck,
@@ -94,7 +105,6 @@ if TYPE_CHECKING:
         ImageJob,
         ImageSpeed,
         cached_image_speed,
-        image_model,
         image_speed,
     )
     from tools.speed.workload import (
@@ -110,6 +120,12 @@ _HOMES = {
     "left_out_scores": "answers",
     "answer_case": "answers",
     "score_rows": "answers",
+    "Denoiser": "denoising",
+    "DenoisingJob": "denoising",
+    "DenoisingSpeed": "denoising",
+    "cached_denoising_speed": "denoising",
+    "denoising_speed": "denoising",
+    "find_denoiser": "denoising",
     "EncodingJob": "encoding",
     "EncodingSpeed": "encoding",
     "cached_encoding_speed": "encoding",
@@ -164,7 +180,7 @@ _HOMES = {
     "ImageJob": "vision",
     "ImageSpeed": "vision",
     "cached_image_speed": "vision",
-    "image_model": "vision",
+    "image_model": "networks",
     "image_speed": "vision",
     "Layout": "workload",
     "ServingJob": "workload",
@@ -176,6 +192,9 @@ __all__ = [
     "BillingChoice",
     "Card",
     "CardsNeeded",
+    "Denoiser",
+    "DenoisingJob",
+    "DenoisingSpeed",
     "EncodingJob",
     "EncodingSpeed",
     "GroupScore",
@@ -205,6 +224,7 @@ __all__ = [
     "adapter_cost",
     "answer_case",
     "billing_break_even",
+    "cached_denoising_speed",
     "cached_encoding_speed",
     "cached_image_speed",
     "cached_serving_speed",
@@ -217,7 +237,9 @@ __all__ = [
     "compare_runs",
     "cost_per_million_tokens",
     "data_loading",
+    "denoising_speed",
     "encoding_speed",
+    "find_denoiser",
     "gradient_bytes",
     "image_model",
     "image_speed",

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from tools.provenance import Assumption, Figure
 from tools.speed.hardware import card
-from tools.speed.results import Interval, require_positive
+from tools.speed.results import Interval, Worked, require_positive
 from tools.speed.training import training_speed
 from tools.speed.workload import TrainingJob
 
@@ -31,20 +31,12 @@ class EncodingJob:
 
 
 @dataclass(frozen=True, slots=True)
-class EncodingSpeed:
-    """Throughput of an encoder."""
+class EncodingSpeed(Worked):
+    """Throughput of an encoder; parts are seconds of one pass."""
 
     texts_per_s: Interval
     """Texts per second of all GPUs together."""
     tokens_per_s: Interval
-    parts: dict[str, float]
-    """Seconds of one pass by part."""
-    assumptions: tuple[Assumption, ...]
-    _figures: tuple[Figure, ...]
-
-    def figures(self) -> tuple[Figure, ...]:
-        """Texts per second with the interval, and FLOP of one token."""
-        return self._figures
 
     def seconds_for(self, texts: float) -> Interval:
         """Seconds for that many texts.

@@ -17,6 +17,8 @@ Precision = str
 
 SMOOTHNESS = 4.0
 """Power of the mean that joins a card's arithmetic and its power limit."""
+SYNCHRONOUS_FLOPS = 3000.0
+"""FLOP per clock and multiprocessor that FlashAttention 2 keeps busy; A100 2,048, H100 3,784."""
 ENERGY_WIDTH = {"tf32": 2.0, "fp8": 0.5, "fp4": 0.25, "int8": 0.5}
 """Energy of one FLOP against 16 bit: the bits that are moved and multiplied."""
 
@@ -57,10 +59,11 @@ class Card:
 
     @property
     def is_async(self) -> bool:
-        """Matrix units fed asynchronously: FlashAttention 2 leaves half of them idle (FA3)."""
-        return self.architecture.startswith(("Hopper", "Blackwell")) and not (
-            self.name.startswith(("GeForce", "RTX"))
-        )
+        """Matrix units so fast that kernels which wait for each step leave them idle (FA3).
+
+        An H20 has the matrix units of an H100 at a fifth of their speed: it waits for nothing.
+        """
+        return self.tensor16_flops / self.clocked_units > SYNCHRONOUS_FLOPS
 
     @property
     def clocked_units(self) -> float:

@@ -11,7 +11,7 @@ from json import loads
 from typing import Any
 
 from tools.errors import BadQuantityError
-from tools.provenance import Figure, Source
+from tools.provenance import Assumption, Figure, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,20 @@ class Interval:
             Figure(f"{name}_low", self.low, self.unit, read, formula, held),
             Figure(f"{name}_high", self.high, self.unit, read, formula, held),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worked:
+    """What every answer about items carries: where the time goes, what was assumed, figures."""
+
+    parts: dict[str, float]
+    """Seconds by part."""
+    assumptions: tuple[Assumption, ...]
+    _figures: tuple[Figure, ...]
+
+    def figures(self) -> tuple[Figure, ...]:
+        """The rates with their intervals, and the work that they rest on."""
+        return self._figures
 
 
 @cache

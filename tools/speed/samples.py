@@ -13,13 +13,14 @@ from typing import Any
 from tools.errors import AdvisorError
 from tools.speed import cases
 from tools.speed.hardware import card
+from tools.speed.networks import image_model
 from tools.speed.results import load_data
 from tools.speed.serving import resolve_serving, serving_groups, spread_style
 from tools.speed.serving_model import decode_parts, prefill_seconds, sequences_in_memory
 from tools.speed.shapes import shape_of
 from tools.speed.training import adapter_cost, groups, resolve, spread_group
 from tools.speed.training_model import parts
-from tools.speed.vision import image_batch, image_groups, image_model, image_parts, image_scaling
+from tools.speed.vision import image_batch, image_groups, image_parts, image_scaling
 
 Constants = Mapping[str, float]
 

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tools.errors import AmbiguousModelError, BadQuantityError, UnknownModelError
+from tools.errors import (
+    AmbiguousModelError,
+    BadQuantityError,
+    UnknownModelError,
+    UnsupportedError,
+)
 from tools.provenance import Assumption
 
 ENCODER_KINDS = {"encoder", "embedding", "reranker"}
@@ -232,4 +237,63 @@ def _encoder(base: Shape) -> Shape:
             "is_encoder": True,
             "kind": "encoder",
         }
+    )
+
+
+_ENCODER_LAYER = 12
+"""Weights of an encoder layer in squares of its width: attention 4, feed-forward 8."""
+_DECODER_LAYER = 16
+"""The same of a decoder layer, with 4 for the attention over the audio."""
+_CROSS = 2
+"""Keys and values of the audio, made once per window and layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechShape:
+    """Dimensions of a speech model."""
+
+    name: str
+    width: int
+    encoder_layers: int
+    decoder_layers: int
+    vocab: int
+
+    def decoder_params(self) -> float:
+        """Weights that one decoded token reads."""
+        blocks = self.decoder_layers * (_DECODER_LAYER - _CROSS) * self.width**2
+        return float(blocks + self.vocab * self.width)
+
+    def window_flops(self, positions: float) -> float:
+        """FLOP of the encoder over one window, with the decoder's keys and values of the audio."""
+        layers = self.encoder_layers * _ENCODER_LAYER + self.decoder_layers * _CROSS
+        sums = 4 * positions * self.encoder_layers * self.width
+        return positions * (2.0 * layers * self.width**2 + sums)
+
+    def cross_elements(self, positions: float) -> float:
+        """Cache elements that one decoded token reads: keys and values of the audio."""
+        return 2.0 * positions * self.decoder_layers * self.width
+
+
+def speech_shape(name: str) -> SpeechShape:
+    """Dimensions of a speech model by any spelling.
+
+    Raises:
+        UnknownModelError: If the name is not known.
+        UnsupportedError: If it is not a speech model with known dimensions.
+    """
+    from tools.models import find_model
+
+    spec: Any = find_model(name).spec
+    if spec.kind != "speech" or not spec.hidden_size or not spec.num_hidden_layers:
+        raise UnsupportedError(
+            spec.name,
+            reason="it is not a speech model with known dimensions",
+            instead="Name a Whisper or wav2vec 2.0 model.",
+        )
+    return SpeechShape(
+        spec.name,
+        spec.hidden_size,
+        spec.num_hidden_layers,
+        spec.num_decoder_layers or 0,
+        (spec.vocab_size or 0) if spec.num_decoder_layers else 0,
     )

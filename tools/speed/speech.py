@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tools.errors import BadQuantityError, UnsupportedError
+from tools.errors import BadQuantityError
 from tools.provenance import Assumption, Figure
 from tools.speed.hardware import Card, card
-from tools.speed.results import Interval, constants_of, data_source, load_data, require_positive
+from tools.speed.results import (
+    Interval,
+    Worked,
+    constants_of,
+    data_source,
+    load_data,
+    require_positive,
+)
 from tools.speed.serving_model import weight_format
-
-_LAYER = 12
-"""Weights of an encoder layer in squares of its width: attention 4, feed-forward 8."""
-_DECODER_LAYER = 16
-"""The same of a decoder layer, with 4 for the attention over the audio."""
-_CROSS = 2
-"""Keys and values of the audio, made once per window and layer."""
+from tools.speed.shapes import SpeechShape, speech_shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +39,13 @@ class SpeechJob:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechSpeed:
-    """Speed of transcription."""
+class SpeechSpeed(Worked):
+    """Speed of transcription; parts are seconds of one batch of windows."""
 
     hours_per_hour: Interval
     """Hours of audio in an hour, all GPUs together; 1 is real time."""
     real_time_factor: Interval
     """Seconds of computing per second of audio on one GPU."""
-    parts: dict[str, float]
-    """Seconds of one batch of windows by part."""
-    assumptions: tuple[Assumption, ...]
-    _figures: tuple[Figure, ...]
-
-    def figures(self) -> tuple[Figure, ...]:
-        """Hours of audio per hour with the interval, and the work of one window."""
-        return self._figures
 
     def seconds_for(self, audio_s: float) -> Interval:
         """Seconds of computing for that much audio, s.
@@ -64,51 +57,6 @@ class SpeechSpeed:
         return self.hours_per_hour.inverse(audio_s, "s")
 
 
-@dataclass(frozen=True, slots=True)
-class _Net:
-    """Dimensions of a speech model."""
-
-    name: str
-    width: int
-    encoder_layers: int
-    decoder_layers: int
-    vocab: int
-
-    def decoder_params(self) -> float:
-        """Weights that one decoded token reads."""
-        blocks = self.decoder_layers * (_DECODER_LAYER - _CROSS) * self.width**2
-        return float(blocks + self.vocab * self.width)
-
-    def window_flops(self, positions: float) -> float:
-        """FLOP of the encoder over one window, with the decoder's keys and values of the audio."""
-        weights = (self.encoder_layers * _LAYER + self.decoder_layers * _CROSS) * self.width**2
-        sums = 4 * positions * self.encoder_layers * self.width
-        return positions * (2.0 * weights + sums)
-
-    def cross_elements(self, positions: float) -> float:
-        """Cache elements that one decoded token reads: keys and values of the audio."""
-        return 2.0 * positions * self.decoder_layers * self.width
-
-
-def _net(name: str) -> _Net:
-    from tools.models import find_model
-
-    spec: Any = find_model(name).spec
-    if spec.kind != "speech" or not spec.hidden_size or not spec.num_hidden_layers:
-        raise UnsupportedError(
-            spec.name,
-            reason="it is not a speech model with known dimensions",
-            instead="Name a Whisper or wav2vec 2.0 model.",
-        )
-    return _Net(
-        spec.name,
-        spec.hidden_size,
-        spec.num_hidden_layers,
-        spec.num_decoder_layers or 0,
-        (spec.vocab_size or 0) if spec.num_decoder_layers else 0,
-    )
-
-
 def speech_work(model: str) -> tuple[float, float]:
     """(FLOP of one window, seconds of a window) of a speech model.
 
@@ -116,7 +64,7 @@ def speech_work(model: str) -> tuple[float, float]:
         UnknownModelError: If the model's name is not known.
         UnsupportedError: If it is not a speech model with known dimensions.
     """
-    net = _net(model)
+    net = speech_shape(model)
     decoded = 2 * net.decoder_params() * _constant("tokens_per_window")
     work = net.window_flops(_constant("positions")) + (decoded if net.decoder_layers else 0.0)
     return work, _constant("window_s")
@@ -140,7 +88,7 @@ def _stated_batch(job: SpeechJob) -> int | None:
 
 
 def speech_parts(
-    net: _Net, device: Card, job: SpeechJob, engine: dict[str, Any], batch: int, beams: int,
+    net: SpeechShape, device: Card, job: SpeechJob, engine: dict[str, Any], batch: int, beams: int,
 ) -> dict[str, float]:  # fmt: skip
     """Seconds of one batch of windows, by part.
 
@@ -196,7 +144,7 @@ def speech_speed(job: SpeechJob) -> SpeechSpeed:
         require_positive(name, getattr(job, name))
     if job.num_gpus < 0:
         raise BadQuantityError(field="num_gpus", given=job.num_gpus, allowed="0 (a CPU) or more")
-    device, net, engine = card(job.gpu), _net(job.model), _engine(job.engine)
+    device, net, engine = card(job.gpu), speech_shape(job.model), _engine(job.engine)
     assumed: list[Assumption] = []
     if job.engine is None:
         assumed.append(Assumption("engine", engine["name"], "", engine["origin"]))
@@ -224,7 +172,7 @@ def speech_speed(job: SpeechJob) -> SpeechSpeed:
     )
 
 
-def _figures(speed: Interval, net: _Net, device: Card) -> tuple[Figure, ...]:
+def _figures(speed: Interval, net: SpeechShape, device: Card) -> tuple[Figure, ...]:
     work = Figure(
         "window_tflop", net.window_flops(_constant("positions")) / 1e12, "TFLOP",
         formula="positions * (2 * weights + attention sums)",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Literal
 
-from tools.errors import UnknownModelError, UnsupportedError
 from tools.provenance import Assumption, Figure
+from tools.speed.denoising import DenoisingJob, cached_denoising_speed, find_denoiser
 from tools.speed.hardware import Card, card
+from tools.speed.networks import ImageNet, image_model
 from tools.speed.results import (
     Interval,
+    Worked,
     constants_of,
     data_source,
     load_data,
@@ -44,7 +45,9 @@ class ImageJob:
     global_batch: float | None = None
     image_px: int | None = None
     steps: int = 1
-    """Denoising steps of one image (diffusion alone); each runs twice, with and without prompt."""
+    """Denoising steps of one image (diffusion alone); guided ones run twice a step."""
+    frames: int | None = None
+    """Frames of a video (diffusion alone)."""
     num_gpus: int = 1
     nodes: int | None = None
     interconnect: str | None = None
@@ -52,27 +55,8 @@ class ImageJob:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageNet:
-    """Work of one image through a network."""
-
-    name: str
-    macs: float
-    """Multiply-accumulates of one forward pass."""
-    activations: float
-    """Elements written by one forward pass."""
-    params: float
-    kind: str
-    px: int
-    origin: str
-    is_guided: bool = False
-    """Every denoising step runs twice, with and without the prompt."""
-    usual_steps: int = 1
-    """Denoising steps of one image; 1 for networks that are run once."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImageSpeed:
-    """Throughput of an image model."""
+class ImageSpeed(Worked):
+    """Throughput of an image model; parts are seconds of one step."""
 
     samples_per_s: Interval
     """Images per second of all GPUs together."""
@@ -80,121 +64,6 @@ class ImageSpeed:
     """Seconds of one step of one GPU's batch."""
     scaling: float
     """Share of the single-GPU speed that each GPU keeps."""
-    parts: dict[str, float]
-    assumptions: tuple[Assumption, ...]
-    _figures: tuple[Figure, ...]
-
-    def figures(self) -> tuple[Figure, ...]:
-        """Images per second with its interval, seconds of a step."""
-        return self._figures
-
-
-@cache
-def image_model(name: str, px: int | None = None, params_b: float | None = None) -> ImageNet:
-    """Work of a network by any spelling, at `px` pixels.
-
-    Args:
-        name: A timm name, or as written (`ResNet-50 v1.5`, `Mask R-CNN R50-FPN`).
-        px: Side of the image; None = 224 for classifiers, the row's own for the rest.
-        params_b: Size in billions, for a network that is not in the table.
-
-    Raises:
-        UnknownModelError: If no row carries the name and no size is given.
-        UnsupportedError: If it is a diffusion model that the table lacks.
-
-    Source: data/image_models.json; work grows with the pixels.
-    """
-    table = load_data("image_models")
-    models = table["models"]
-    folded = name.strip().casefold().removeprefix("timm/").removeprefix("tf_")
-    key = _key_of(folded, models, table["aliases"])
-    if key is None:
-        if params_b is None:
-            raise UnknownModelError(name, sorted(models)[:3])
-        _refuse_denoiser(name)
-        return _by_size(name, params_b, px or 224)
-    row = models[key]
-    size = px or (
-        224 if "origin" not in row and row["px"] < 400 and row["kind"] != "mobile" else None
-    )
-    if size is None and row["kind"] == "mobile":
-        size = min(row["px"], 300) if key.startswith("efficientnetv2") else min(row["px"], 320)
-    size = size or row["px"]
-    growth = (size / row["px"]) ** 2
-    return ImageNet(
-        key,
-        row["gmacs"] * 1e9 * growth,
-        row["macts"] * 1e6 * growth,
-        row["params_m"] * 1e6,
-        row["kind"],
-        size,
-        row.get("origin", table["source"]),
-        is_guided=row.get("guided", False),
-        usual_steps=row.get("steps", 1),
-    )
-
-
-def _key_of(folded: str, models: Mapping[str, Any], aliases: Mapping[str, str]) -> str | None:
-    plain = re.sub(r"\(.*?\)", "", folded).strip()
-    for candidate in (
-        folded,
-        plain,
-        plain.replace("-", "").replace(" ", "_"),
-        plain.replace("-", "_"),
-    ):
-        if candidate in models:
-            return candidate
-        if candidate in aliases:
-            return aliases[candidate]
-    detector = re.search(r"(mask|faster|keypoint) r-?cnn.*?\b([rx])(50|101)", plain)
-    if detector:
-        key = f"{detector[1]}_rcnn_{detector[2]}{detector[3]}_fpn"
-        return key if key in models else f"{detector[1]}_rcnn_r50_fpn"
-    yolo = re.search(r"yolo[ -]?v?(5|8|11|12|26)[ -]?([nsmlx])u?\b", plain)
-    if yolo:
-        return f"yolo{'v' if len(yolo[1]) == 1 else ''}{yolo[1]}{yolo[2]}"
-    squeezed = re.sub(r"[^a-z0-9]", "", plain)
-    if re.search(r"flux\d", squeezed) and "flux1" not in squeezed:
-        return None
-    names = {**{key: key for key in models}, **aliases}
-    for written in sorted(
-        names, key=lambda name: len(re.sub(r"[^a-z0-9]", "", name)), reverse=True
-    ):
-        if re.sub(r"[^a-z0-9]", "", written) in squeezed:
-            return str(names[written])
-    return None
-
-
-_DENOISING = ("dit", "diffusion-unet")
-
-
-def _refuse_denoiser(name: str) -> None:
-    """Refuses a diffusion model that the table lacks: its work does not follow from its size."""
-    from tools.models import try_find_model
-
-    match = try_find_model(name)
-    if match is not None and match.spec.kind in _DENOISING:
-        raise UnsupportedError(
-            name,
-            reason="the work of one denoising step of this model is not known",
-            instead="Give a measured time of one step, or name SDXL, SD 3.5 or FLUX.1.",
-        )
-
-
-def _by_size(name: str, params_b: float, px: int) -> ImageNet:
-    """A convolutional network of that size: ResNet's work and activations a parameter."""
-    row = load_data("image_models")["models"]["resnet50"]
-    ratio = params_b * 1e3 / row["params_m"]
-    growth = (px / row["px"]) ** 2
-    return ImageNet(
-        name,
-        row["gmacs"] * 1e9 * ratio * growth,
-        row["macts"] * 1e6 * ratio**0.6 * growth,
-        params_b * 1e9,
-        "cnn",
-        px,
-        "scaled from ResNet-50 by its parameters",
-    )
 
 
 def _precision(job: ImageJob, device: Card) -> str:
@@ -316,6 +185,8 @@ def image_speed(job: ImageJob, *, constants: Mapping[str, float] | None = None) 
     """
     for name in ("batch", "global_batch", "image_px", "num_gpus", "nodes", "steps"):
         require_positive(name, getattr(job, name) or None)
+    if job.task == "infer" and find_denoiser(job.model) is not None:
+        return _denoised(job)
     table = load_data("vision")
     c = constants or constants_of("vision")
     device = card(job.gpu)
@@ -341,6 +212,31 @@ def image_speed(job: ImageJob, *, constants: Mapping[str, float] | None = None) 
         parts=found,
         assumptions=tuple(assumed),
         _figures=_figures(interval, net, device, step_s / factor),
+    )
+
+
+def _denoised(job: ImageJob) -> ImageSpeed:
+    """Images or videos of a diffusion transformer, each card making its own."""
+    speed = cached_denoising_speed(
+        DenoisingJob(
+            gpu=job.gpu,
+            model=job.model,
+            precision=job.precision,
+            engine=job.engine,
+            steps=job.steps if job.steps > 1 else None,
+            image_px=job.image_px,
+            frames=job.frames,
+            batch=max(1, int(job.batch or 1)),
+            num_gpus=max(1, job.num_gpus),
+        )
+    )
+    return ImageSpeed(
+        samples_per_s=speed.items_per_s,
+        step_s=speed.seconds.value,
+        scaling=1.0,
+        parts=speed.parts,
+        assumptions=speed.assumptions,
+        _figures=speed.figures(),
     )
 
 
