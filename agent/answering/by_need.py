@@ -13,6 +13,7 @@ from agent.answering.machines import (
     instance_line,
     price_text,
     provider_name,
+    say_price_sources,
 )
 from agent.answering.need_words import MachineNeed, read_need
 from agent.answering.numbers import money
@@ -264,3 +265,4 @@ def _condition(draft: Draft, name: str, points: dict[str, Any]) -> str:
 def _tell_sources(draft: Draft, rows: Sequence[InstanceOut]) -> None:
     if any(row.price is not None and row.price.is_old for row in rows[:_SHOWN]):
         draft.say("by_need.old_prices", importance=DETAIL)
+    say_price_sources(draft, rows[:_SHOWN])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.answer import CitationOut
-from agent.answering.draft import Draft
+from agent.answering.draft import DETAIL, Draft
 from agent.answering.numbers import money
 from agent.toolbox.offers import FamilyOut, InstanceOut, PriceOut
 
@@ -34,6 +34,22 @@ def price_text(draft: Draft, price: PriceOut) -> str:
     billing = draft.phrase(f"machines.{price.billing}")
     draft.cite(CitationOut(id=price.source, title=billing, locator=f"{where}, {when}"))
     return draft.phrase(key, billing=billing, amount=amount, region=where, date=when)
+
+
+def say_price_sources(draft: Draft, rows: Sequence[InstanceOut]) -> None:
+    """Where the prices of the rows told stand, each list once, with its date."""
+    lists: dict[str, str] = {}
+    for row in rows:
+        price = row.price or next(iter(row.listed), None)
+        if price is not None:
+            name = price.locator.split(" (")[0]
+            lists.setdefault(name, price.priced_on or draft.phrase("machines.no_date"))
+    told = [
+        draft.phrase("machines.price_list", name=name, date=date) for name, date in lists.items()
+    ]
+    if told:
+        separator = "; " if draft.language == "en" else "；"
+        draft.say("machines.price_lists", lists=separator.join(told[:3]), importance=DETAIL)
 
 
 def cards_text(draft: Draft, row: InstanceOut) -> str:

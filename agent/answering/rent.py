@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import Any
 
@@ -13,9 +12,23 @@ from agent.answering.catalog import entry_types
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import failed
 from agent.answering.host import compose_host, is_host_question
-from agent.answering.machines import cards_text, instance_line, price_text, provider_name
+from agent.answering.machines import (
+    cards_text,
+    instance_line,
+    price_text,
+    provider_name,
+    say_price_sources,
+)
 from agent.answering.numbers import duration, gib, money
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.rent_budget import (
+    currency_of,
+    hours_held,
+    is_covered,
+    paid_hours,
+    period_of,
+    say_budget,
+)
 from agent.answering.renting import default_provider, default_region
 from agent.answering.run_words import joined, memory_arguments, memory_range, method_name, run_text
 from agent.answering.sources import guidance_call, passages_in, say_cited
@@ -132,47 +145,11 @@ def search_call(draft: Draft, method: str | None) -> Call:
     }
     if slots.budget is not None:
         period = period_of(draft.request)
-        amount = slots.budget.amount * _hours_held(period)
+        amount = slots.budget.amount * hours_held(period)
         arguments["budget"] = amount
-        arguments["budget_currency"] = slots.budget.currency or _currency(draft)
+        arguments["budget_currency"] = slots.budget.currency or currency_of(draft)
         arguments["budget_per"] = {"hour": "hour", "month": "month"}.get(period, "run")
     return Call("recommend", {k: v for k, v in arguments.items() if v is not None})
-
-
-HOURS_OF = {"day": 24.0, "week": 168.0, "month": 730.0}
-"""Hours of a period that a budget is said for."""
-_WEEKLY = re.compile(r"周|星期|week", re.IGNORECASE)
-_DAILY = re.compile(r"天|日|day|daily", re.IGNORECASE)
-
-
-def period_of(request: Request) -> str:
-    """What a budget is for: an hour, a day, a month, or all of it.
-
-    Amounts a day are kept as amounts an hour; the words of the reader tell them apart.
-    """
-    budget, span = request.slots.budget, request.spans.get("budget")
-    if budget is None or budget.per in (None, "total"):
-        return "total"
-    if budget.per == "hour" and span is not None:
-        for period, words in (("week", _WEEKLY), ("day", _DAILY)):
-            if words.search(span.text):
-                return period
-    return budget.per
-
-
-def _hours_held(period: str) -> float:
-    """Hours by which an amount that is kept an hour is multiplied, to be that of its period."""
-    return HOURS_OF[period] if period in ("day", "week") else 1.0
-
-
-def _is_covered(request: Request, offer: RecommendedOut) -> bool:
-    """Whether a budget a day or a month pays for an offer round the clock."""
-    full = HOURS_OF.get(period_of(request))
-    return full is None or (offer.affordable_hours or 0) >= full
-
-
-def _currency(draft: Draft) -> str:
-    return "CNY" if draft.language == "zh" else "USD"
 
 
 def _tell(
@@ -199,7 +176,7 @@ def _tell(
             draft.say("rent.asked_instance", line=line)
     alternative = results[3].report if len(results) > 3 else None
     if len(found) > 1 and isinstance(alternative, MemoryReport) and found[1].offers:
-        lines = [offer_line(draft, o) + _paid_hours(draft, o) for o in found[1].offers[:2]]
+        lines = [offer_line(draft, o) + paid_hours(draft, o) for o in found[1].offers[:2]]
         title = draft.phrase("rent.qlora_instead", need=gib(alternative.process_bytes))
         draft.bullets(lines, title=title)
         draft.offer(o.instance.as_offer() for o in found[1].offers[:2])
@@ -223,7 +200,7 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
     draft.say(
         "rent.best",
         instance=f"{provider_name(draft, best.instance.provider)} `{best.instance.instance_type}`",
-        cards=cards_text(draft, best.instance) + _spread(draft, best),
+        cards=cards_text(draft, best.instance) + _spread(draft, best) + _without_bf16(draft, best),
         price=price_text(draft, price) if price else _per_hour(draft, best),
         what=what,
         need=gib(best.need_bytes),
@@ -246,11 +223,32 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
         costs.append(
             draft.phrase("rent.job", hours=duration(best.hours, draft.language), cost=cost)
         )
-    _say_budget(draft, best)
+    say_budget(draft, best)
+    _say_speed(draft, best)
     draft.add(joined(draft, costs) + draft.phrase("catalog.stop"))
-    draft.bullets([offer_line(draft, o) + _paid_hours(draft, o) for o in found.offers[1:3]],
+    draft.bullets([offer_line(draft, o) + paid_hours(draft, o) for o in found.offers[1:3]],
                   title=draft.phrase("rent.others"), importance=BODY)  # fmt: skip
     draft.offer(o.instance.as_offer() for o in found.offers[:3])
+    say_price_sources(draft, [o.instance for o in found.offers[:3]])
+
+
+def _say_speed(draft: Draft, offer: RecommendedOut) -> None:
+    """Tokens a second of the first choice: of one stream in serving, of all cards in training."""
+    rate = offer.tokens_per_s
+    if rate is None:
+        return
+    slots = draft.request.slots
+    is_serving = slots.task == "infer"
+    told = float(format_significant(rate, 2))
+    draft.figure("tokens per second", told, "token/s", formula="speed of the card, estimated")
+    if not is_serving:
+        draft.say("rent.speed_train", rate=f"{told:,.0f}", importance=DETAIL)
+        return
+    users = slots.concurrency or 1
+    draft.figure("streams", users, "1", sources=("user:concurrency",))
+    draft.figure("tokens per second of all", told * users, "token/s", formula="rate * streams")
+    key = "rent.speed_serve" if users > 1 else "rent.speed_stream"
+    draft.say(key, rate=f"{told:g}", users=users, total=f"{told * users:,.0f}")
 
 
 def _prefers_second(request: Request, found: list[RecommendReport]) -> bool:
@@ -262,40 +260,7 @@ def _prefers_second(request: Request, found: list[RecommendReport]) -> bool:
     if not found[0].offers:
         return True
     first, second = found[0].offers[0], found[1].offers[0]
-    return not _is_covered(request, first) and second.cost_per_hour < first.cost_per_hour
-
-
-def _say_budget(draft: Draft, offer: RecommendedOut) -> None:
-    """What a budget buys of the first choice: all of the time, or so many hours."""
-    budget, hours = draft.request.slots.budget, offer.affordable_hours
-    period = period_of(draft.request)
-    if budget is None or hours is None:
-        return
-    full = HOURS_OF.get(period)
-    amount = budget.amount * _hours_held(period)
-    told_amount = money(amount, budget.currency or _currency(draft), draft.language)
-    draft.figure("budget", amount, budget.currency or _currency(draft), sources=("user:budget",))
-    draft.figure("affordable_hours", round(hours, 2), "h", formula="budget / price")
-    values: dict[str, Any] = {"budget": told_amount, "hours": format_significant(hours, 3)}
-    if full is None:
-        draft.say("rent.budget_total", importance=HEAD, **values)
-    elif hours >= full:
-        draft.say(f"rent.budget_covers_{period}", importance=HEAD, **values)
-    else:
-        each = hours * 24 / full
-        draft.figure("hours_a_day", round(each, 2), "h", formula="affordable_hours / days")
-        draft.say(f"rent.budget_part_{period}", each=format_significant(each, 2),
-                  full=f"{full:g}", importance=HEAD, **values)  # fmt: skip
-
-
-def _paid_hours(draft: Draft, offer: RecommendedOut) -> str:
-    """Hours that the budget buys of another choice."""
-    if draft.request.slots.budget is None or offer.affordable_hours is None:
-        return ""
-    hours = offer.affordable_hours
-    draft.figure(f"{offer.instance.instance_type}: affordable", round(hours, 2), "h",
-                 formula="budget / price")  # fmt: skip
-    return draft.phrase("rent.paid_hours", hours=format_significant(hours, 3))
+    return not is_covered(request, first) and second.cost_per_hour < first.cost_per_hour
 
 
 def _tell_none(draft: Draft, need: MemoryReport, what: str) -> None:
@@ -304,7 +269,7 @@ def _tell_none(draft: Draft, need: MemoryReport, what: str) -> None:
         draft.say("rent.none", what=what, need=gib(need.process_bytes), importance=HEAD)
         return
     per = {"hour": ("/小时", "/h"), "month": ("/月", "/month")}.get(budget.per or "", ("", ""))
-    amount = money(budget.amount, budget.currency or _currency(draft), draft.language,
+    amount = money(budget.amount, budget.currency or currency_of(draft), draft.language,
                    per=per[0 if draft.language == "zh" else 1])  # fmt: skip
     draft.say("rent.none_budget", budget=amount, what=what, need=gib(need.process_bytes),
               importance=HEAD)  # fmt: skip
@@ -315,7 +280,7 @@ def offer_line(draft: Draft, offer: RecommendedOut) -> str:
     price = offer.instance.price
     cost = price_text(draft, price) if price else _per_hour(draft, offer)
     name = f"{provider_name(draft, offer.instance.provider)} `{offer.instance.instance_type}`"
-    spread = _spread(draft, offer)
+    spread = _spread(draft, offer) + _without_bf16(draft, offer)
     separator = ", " if draft.language == "en" else "，"
     cards = draft.phrase("machines.in_brackets", text=cards_text(draft, offer.instance) + spread)
     return f"{name}{cards}{separator}{cost}"
@@ -324,6 +289,14 @@ def offer_line(draft: Draft, offer: RecommendedOut) -> str:
 def _per_hour(draft: Draft, offer: RecommendedOut) -> str:
     per = "/小时" if draft.language == "zh" else "/h"
     return money(offer.cost_per_hour, offer.currency, draft.language, per=per)
+
+
+def _without_bf16(draft: Draft, offer: RecommendedOut) -> str:
+    """Said of a card that computes in fp16, where a run in bf16 may be meant."""
+    said = draft.request.slots.precision or draft.request.slots.quantization
+    if "fp16_only" not in offer.notes or said not in (None, "bf16"):
+        return ""
+    return draft.phrase("rent.fp16_only")
 
 
 def _spread(draft: Draft, offer: RecommendedOut) -> str:
@@ -348,6 +321,10 @@ def _miss_line(draft: Draft, found: NearMissOut) -> str:
         draft.figure(f"{found.instance_type}: needed", miss.needed, "B", formula="estimate")
         draft.figure(f"{found.instance_type}: usable", miss.has, "B", formula="catalog")
         return draft.phrase("rent.miss_memory", need=gib(miss.needed), has=gib(miss.has), **values)
+    if miss.code == "tight" and miss.needed and miss.has:
+        draft.figure(f"{found.instance_type}: upper bound", miss.needed, "B", formula="estimate")
+        draft.figure(f"{found.instance_type}: usable", miss.has, "B", formula="catalog")
+        return draft.phrase("rent.miss_tight", need=gib(miss.needed), has=gib(miss.has), **values)
     if miss.code in ("no_price", "price", "no_bf16", "tight", "no_nvlink", "no_rdma"):
         return draft.phrase(
             "rent.miss_other", reason=draft.phrase(f"rent.reason_{miss.code}"), **values

@@ -7,7 +7,12 @@ from collections.abc import Generator
 
 from agent.answer import AssumptionOut, CitationOut
 from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
-from agent.answering.machines import cards_text, provider_name
+from agent.answering.machines import (
+    cards_text,
+    price_text,
+    provider_name,
+    say_price_sources,
+)
 from agent.answering.numbers import duration, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
@@ -19,6 +24,7 @@ from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 from agent.toolbox.spot import ChosenInterval, SpotReport
+from tools.units import format_significant
 
 _MTBF_HOURS = 6.0
 _PRICE_INTENTS = ("cost_estimate", "spot_checkpoint", "catalog_lookup", "recommend_instance")
@@ -75,7 +81,8 @@ def compose(request: Request, context: Context) -> Plan:
                 for found in _cheapest_first(result.report)[:1]:
                     row = yield from _at_one_place(draft, found)
                     _say_quote(draft, row)
-                    _say_total(draft, row)
+                    _say_total(draft, row, plan)
+                    say_price_sources(draft, [row])
         _say_prices(draft, plan, importance=DETAIL if about_saving else HEAD)
         _say_terms(draft, plan)
         if not about_saving:
@@ -160,7 +167,7 @@ def _cheapest_first(report: InstancesReport) -> list[InstanceOut]:
     return sorted(whole, key=lambda r: (r.price is None, r.price.amount if r.price else 0))
 
 
-def _say_total(draft: Draft, row: InstanceOut) -> None:
+def _say_total(draft: Draft, row: InstanceOut, plan: SpotReport) -> None:
     """Money of the hours asked for: spot from low to high, and on demand."""
     hours, quote = draft.request.slots.hours, row.spot
     if hours is None or quote is None:
@@ -181,6 +188,11 @@ def _say_total(draft: Draft, row: InstanceOut) -> None:
     else:
         draft.say("spot.total", likely=total(quote.likely), on_demand=on_demand, importance=HEAD,
                   **values)  # fmt: skip
+    if plan.wall_hours is not None:
+        draft.figure("wall_hours", plan.wall_hours, "h", formula="hours * (1 + overhead)")
+        draft.say("spot.wall", mtbf=duration(plan.mtbf_hours, draft.language),
+                  overhead=f"{plan.overhead * 100:.0f}%",
+                  wall=format_significant(plan.wall_hours, 3), hours=f"{hours:g}")  # fmt: skip
 
 
 def _say_terms(draft: Draft, plan: SpotReport) -> None:
@@ -236,7 +248,7 @@ def _say_quote(draft: Draft, row: InstanceOut) -> None:
     def amount(value: object) -> str:
         return money(float(str(value)), quote.currency, draft.language, per=per)
 
-    on_demand = amount(row.price.amount) if row.price else draft.phrase("machines.no_price")
+    on_demand = price_text(draft, row.price) if row.price else draft.phrase("machines.no_price")
     values = {
         "instance": row.instance_type,
         "cards": cards_text(draft, row),

@@ -32,6 +32,8 @@ class PriceOut(Row):
     priced_on: str | None
     is_old: bool
     source: str
+    locator: str
+    """Where the price stands, for a reader."""
 
 
 class SpotOut(Row):
@@ -67,10 +69,10 @@ class InstanceOut(Row):
     rdma_gbps: float | None
     nvlink: bool | None
     local_storage_gb: float | None
-    status: str
-    price: PriceOut | None
     regions: tuple[str, ...] = ()
     """Regions of which the catalog has an on-demand price."""
+    status: str
+    price: PriceOut | None
     """Lowest dated on-demand price in the region asked for."""
     listed: tuple[PriceOut, ...]
     """Other prices: undated on demand, subscription."""
@@ -162,9 +164,9 @@ def instance_out(offer: InstanceOffer, region: str | None = None) -> InstanceOut
         rdma_gbps=offer.rdma_gbps,
         nvlink=offer.nvlink,
         local_storage_gb=offer.local_storage_gb,
+        regions=_regions(offer),
         status=offer.status,
         price=_price_out(best) if best is not None else None,
-        regions=_regions(offer),
         listed=tuple(_price_out(p) for p in listed[:3]),
         spot=None
         if quote is None
@@ -183,8 +185,6 @@ def instance_out(offer: InstanceOffer, region: str | None = None) -> InstanceOut
     )
 
 
-def _price_out(price: object) -> PriceOut:
-    from tools.catalog import Price
 def _regions(offer: InstanceOffer) -> tuple[str, ...]:
     from tools.catalog.prices import prices_of
 
@@ -192,6 +192,8 @@ def _regions(offer: InstanceOffer) -> tuple[str, ...]:
     return tuple(sorted({price.region for price in prices if price.region is not None}))
 
 
+def _price_out(price: object) -> PriceOut:
+    from tools.catalog import Price
     from tools.catalog.prices import today
 
     assert isinstance(price, Price)
@@ -204,6 +206,7 @@ def _regions(offer: InstanceOffer) -> tuple[str, ...]:
         priced_on=price.priced_on.isoformat() if price.priced_on else None,
         is_old=price.is_old(today=today()),
         source=price.source.id,
+        locator=price.source.locator,
     )
 
 
