@@ -75,10 +75,16 @@ class Clock:
             if isinstance(self.workload, TrainingWorkload):
                 return _training(training_job(self.workload, gpu, gpus, parallelism, nvlink))
             if isinstance(self.workload, InferenceWorkload):
+                if self.workload.model.kind in _NO_TOKENS:
+                    return None
                 return _serving(serving_job(self.workload, gpu, gpus, parallelism, nvlink))
         except UserInputError:
             return None
         return None
+
+
+_NO_TOKENS = frozenset({"dit", "diffusion-unet", "cnn", "vit", "detector", "segmentation"})
+"""Kinds of models whose output is no text: they have no tokens a second."""
 
 
 def _training(job: TrainingJob) -> HoursInterval:
