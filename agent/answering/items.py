@@ -154,6 +154,7 @@ def _arguments(draft: Draft, **changes: Any) -> dict[str, Any]:
         "precision": slots.precision, "quantization": slots.quantization,
         "framework": slots.framework or slots.library, "batch": slots.batch,
         "image_px": slots.img_size, "tokens": slots.tokens_per_sample or slots.seq_len,
+        "frames": slots.frames, "denoising_steps": None if slots.task == "train" else slots.steps,
         **changes,
     }  # fmt: skip
     return {name: value for name, value in said.items() if value is not None}
@@ -185,6 +186,8 @@ def _say_rate(draft: Draft, report: ItemReport) -> None:
         draft.say("items.trained", gpu=gpu, **_told(rate), importance=HEAD)
     elif report.kind == "image":
         _say_images(draft, report, gpu)
+    elif report.kind == "video":
+        _say_videos(draft, report, gpu)
     elif report.kind == "text":
         tokens = next((a.value for a in report.assumptions if a.name == "tokens"), None)
         slots = draft.request.slots
@@ -213,6 +216,20 @@ def _say_images(draft: Draft, report: ItemReport, gpu: str) -> None:
     draft.say("items.images_slow", gpu=gpu, each=each, fast=format_significant(1 / rate.high, 2),
               slow=format_significant(1 / rate.low, 2), steps=steps,
               minute=format_significant(rate.value * 60, 2), importance=HEAD)  # fmt: skip
+
+
+def _say_videos(draft: Draft, report: ItemReport, gpu: str) -> None:
+    """Minutes of one video on one card."""
+    cards = draft.request.slots.gpu_count or 1
+    told = {}
+    for name, rate in (("each", report.per_s.value), ("fast", report.per_s.high),
+                       ("slow", report.per_s.low)):  # fmt: skip
+        draft.figure(f"minutes {name}", cards / rate / 60, "min", formula="cards / rate / 60")
+        told[name] = duration(cards / rate / 3600, draft.language)
+    draft.figure("denoising_steps", report.denoising_steps or 0, "1", formula="given or assumed")
+    draft.figure("frames", report.frames or 0, "1", formula="given or assumed")
+    draft.say("items.videos", gpu=draft.request.slots.gpu, steps=report.denoising_steps,
+              size=report.size, frames=report.frames, importance=HEAD, **told)  # fmt: skip
 
 
 def _say_hours(draft: Draft, report: ItemReport) -> Range | None:

@@ -15,7 +15,7 @@ from agent.toolbox.resolve import resolve_model
 from tools.errors import UnsupportedError, UserInputError
 from tools.models import try_find_model
 
-Kind = Literal["image", "speech", "text"]
+Kind = Literal["image", "video", "speech", "text"]
 _KINDS: dict[str, Kind] = {
     "cnn": "image", "vit": "image", "detector": "image", "diffusion-unet": "image",
     "speech": "speech", "encoder": "text", "embedding": "text", "reranker": "text",
@@ -38,6 +38,7 @@ class ItemArguments(Arguments):
     batch: int | None = Field(None, ge=1)
     image_px: int | None = Field(None, ge=1, description="Pixels per side")
     denoising_steps: int | None = Field(None, ge=1, description="Diffusion: steps of one image")
+    frames: int | None = Field(None, ge=1, description="Frames of one video")
     tokens: int | None = Field(None, ge=1, description="Tokens of one text")
     item: Literal["image", "text"] | None = Field(
         None, description="What a model of images and texts (CLIP) is given"
@@ -51,6 +52,9 @@ class ItemReport(Report):
     per_s: Range
     """Images, texts, or seconds of audio per second; for audio 1 is real time."""
     denoising_steps: int | None
+    size: str | None = None
+    """Of a video: width x height."""
+    frames: int | None = None
     assumptions: tuple[AssumptionOut, ...]
 
     def summary(self) -> str:
@@ -85,6 +89,8 @@ def item_speed(arguments: ItemArguments) -> ItemReport:
         return _texts(arguments)
     if kind == "image":
         return _images(arguments)
+    if kind == "video":
+        return _videos(arguments)
     raise UnsupportedError(
         arguments.model, reason="the work of one item through it is not known",
         instead="Time some on the card, or ask estimate_time_and_cost for a language model.",
@@ -98,8 +104,11 @@ def kind_of(name: str) -> Kind | None:
         return _KINDS[match.spec.kind]
     if match is not None and match.spec.kind in ("decoder-lm", "moe-lm", "vlm", "seq2seq"):
         return None
-    from tools.speed import image_model
+    from tools.speed import find_denoiser, image_model
 
+    transformer = find_denoiser(name)
+    if transformer is not None and transformer.is_video:
+        return "video"
     try:
         image_model(name)
     except UserInputError:
@@ -109,12 +118,12 @@ def kind_of(name: str) -> Kind | None:
 
 def _report(
     kind: Kind, found: Any, per_s: Any, *, assumed: tuple[AssumptionOut, ...] = (),
-    denoising_steps: int | None = None,
+    denoising_steps: int | None = None, size: str | None = None, frames: int | None = None,
 ) -> ItemReport:  # fmt: skip
     return ItemReport(
         kind=kind, per_s=range_out(per_s), figures=figures_out(found.figures()),
         assumptions=(*assumed, *assumptions_out(found.assumptions)),
-        denoising_steps=denoising_steps,
+        denoising_steps=denoising_steps, size=size, frames=frames,
     )  # fmt: skip
 
 
@@ -143,6 +152,30 @@ def _images(arguments: ItemArguments) -> ItemReport:
     )  # fmt: skip
     return _report("image", speed, speed.samples_per_s, assumed=assumed,
                    denoising_steps=steps if is_diffusion else None)  # fmt: skip
+
+
+_LINES = (480, 540, 720, 1080)
+_SIDE_OF_LINES = 4 / 3
+"""Side of the square with as many pixels as a 16:9 picture, over its lines."""
+
+
+def _videos(arguments: ItemArguments) -> ItemReport:
+    from tools.speed import DenoisingJob, cached_denoising_speed, find_denoiser
+
+    net = find_denoiser(arguments.model)
+    assert net is not None, "kind_of found it"
+    px = arguments.image_px
+    lines = next((n for n in _LINES if px and abs(px / _SIDE_OF_LINES - n) <= 1), px)
+    speed = cached_denoising_speed(
+        DenoisingJob(
+            gpu=arguments.gpu, model=arguments.model, steps=arguments.denoising_steps,
+            precision=arguments.quantization or arguments.precision, engine=arguments.framework,
+            image_px=lines, frames=arguments.frames, num_gpus=arguments.gpu_count,
+        )
+    )  # fmt: skip
+    width, height = net.size(lines)
+    return _report("video", speed, speed.items_per_s, denoising_steps=speed.steps,
+                   size=f"{width}x{height}", frames=arguments.frames or net.frames)  # fmt: skip
 
 
 _TOWER = re.compile(r"vit[-_ ]?(?P<size>b|l|h|base|large|huge)[-_/ ]?(?:patch)?(?P<patch>14|16|32)")

@@ -121,3 +121,13 @@ def test_a_rate_written_behind_its_unit_gives_the_time_left() -> None:
     """18,000 steps at 1.8 a second are 10,000 s."""
     answer, _ = answered("训练日志 it/s=1.8，总步数 30000，已经跑了 12000 步，还剩多久")
     assert _figure(answer, "hours_left") == pytest.approx(10_000 / 3600, rel=1e-3)
+
+
+def test_a_video_is_timed_by_its_lines_and_frames() -> None:
+    # 720p is read as the side of the square with as many pixels, 960
+    long = item_speed(ItemArguments(model="HunyuanVideo", gpu="H100", image_px=960, frames=129))
+    assert (long.kind, long.size, long.frames) == ("video", "1280x720", 129)
+    # 1,904 s by xDiT's table
+    assert 1 / long.per_s.high < 1904 < 1 / long.per_s.low
+    short = item_speed(ItemArguments(model="HunyuanVideo", gpu="H100", image_px=640, frames=61))
+    assert short.per_s.value > 4 * long.per_s.value

@@ -24,6 +24,9 @@ _ATTENTION = 4
 _CROSS = 2
 """The same that an image token meets in cross-attention: query and output."""
 
+_LINES = frozenset((240, 360, 480, 540, 544, 576, 704, 720, 768, 1080, 1440, 2160))
+"""Heights that videos are called by; any other number is a width."""
+
 
 @dataclass(frozen=True, slots=True)
 class Denoiser:
@@ -94,13 +97,16 @@ class Denoiser:
         return self.linear_macs(tokens) + self.attention_macs(tokens)
 
     def size(self, px: int | None) -> tuple[int, int]:
-        """(width, height): a square image of that side, or a video of that many lines."""
+        """(width, height): a square image of that side, or a video by its lines or its width."""
         if px is None:
             return self.width, self.height
         if not self.is_video:
             return px, px
-        side = self.pixel_side
-        return round(px * self.width / self.height / side) * side, px
+        side, shape = self.pixel_side, self.width / self.height
+        if px in _LINES:
+            height = px // side * side
+            return round(height * shape / side) * side, height
+        return px // side * side, round(px / shape / side) * side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +120,7 @@ class DenoisingJob:
     """diffusers, torch.compile, TensorRT, ... as written."""
     steps: int | None = None
     image_px: int | None = None
-    """Side of an image; lines of a video (480, 720)."""
+    """Side of an image; lines (480, 720) or width (832, 1280) of a video."""
     frames: int | None = None
     batch: int = 1
     num_gpus: int = 1
