@@ -17,6 +17,7 @@ from tools.gpus import find_gpu
 from tools.memory import InferenceWorkload, TrainingWorkload, answer_case, estimate, fit
 from tools.memory.other import has_form, table_ram
 from tools.memory.other.forms import form_of, table
+from tools.memory.other.pipelines import companions, decode_bytes
 from tools.models import all_models, get_model
 
 RESNET, VIT = "timm/resnet50", "timm/vit_base_patch16_224"
@@ -196,6 +197,45 @@ def test_beams_of_transformers_as_published() -> None:
         )
     )  # fmt: skip
     assert need.process_bytes / 2**30 == pytest.approx(4.84, rel=0.03)
+
+
+_COG, _HUNYUAN = "THUDM/CogVideoX-2b (transformer)", "tencent/HunyuanVideo (transformer)"
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "published_gb"),
+    [
+        # diffusers documentation of CogVideoX, 49 frames of 480 x 720 with CogVideoX-2b
+        (_COG, {}, 33),
+        (_COG, {"pipeline_offload": "model"}, 19),
+        (_COG, {"pipeline_offload": "model", "vae_tiling": True}, 11),
+        # README of tencent/HunyuanVideo, 129 frames
+        (_HUNYUAN, {"image_height": 720, "image_width": 1280}, 60),
+        (_HUNYUAN, {"image_height": 544, "image_width": 960}, 45),
+    ],
+)
+def test_video_pipelines_as_published(
+    name: str, fields: dict[str, Any], published_gb: float
+) -> None:
+    need = estimate(InferenceWorkload(get_model(name), weight_format="bf16", batch=1, **fields))
+    assert need.process_bytes / 1e9 == pytest.approx(published_gb, rel=0.20)
+
+
+def test_decoding_a_clip_of_wan_is_its_published_peak() -> None:
+    # README of Wan2.1: T2V-1.3B needs 8.19 GB at 480p with everything else moved off the card
+    rest = companions(get_model("Wan-AI/Wan2.1-T2V-1.3B (transformer)"))
+    assert rest is not None
+    work = decode_bytes(rest, 480 * 832, 21, 1, width=4, tiled=False)
+    assert work / 1e9 == pytest.approx(8.19, rel=0.05)
+    assert decode_bytes(rest, 480 * 832, 21, 1, width=4, tiled=True) < work / 3
+
+
+def test_a_pipeline_makes_its_own_clip_and_training_a_shorter_one() -> None:
+    spec = get_model(_HUNYUAN)
+    served = dict(estimate(InferenceWorkload(spec)).assumed)
+    trained = dict(estimate(TrainingWorkload(spec)).assumed)
+    assert (served["frames"], trained["frames"]) == (129, 49)
+    assert int(served["image_px"]) ** 2 == pytest.approx(720 * 1280, rel=0.01)
 
 
 def test_every_form_has_an_origin() -> None:

@@ -21,7 +21,9 @@ class Filler:
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
         self.kind = kind_of(workload.model)
-        self.defaults: dict[str, Any] = {**table("defaults")[self.kind], **_own(workload.model)}
+        self.defaults: dict[str, Any] = {
+            **table("defaults")[self.kind], **_own(workload.model), **_own_clip(workload)
+        }  # fmt: skip
         self.assumed: list[Assumed] = []
 
     def get(self, field: str, default: Any = None) -> Any:
@@ -56,6 +58,14 @@ def _own(spec: ModelSpec) -> dict[str, Any]:
     if large is not None and spec.params_total > large["above_params"]:
         return {**{k: v for k, v in large.items() if k != "above_params"}, **own}
     return own
+
+
+def _own_clip(workload: Workload) -> dict[str, Any]:
+    """The clip that a video pipeline makes when nothing is said; training cuts shorter ones."""
+    if is_training(workload):
+        return {}
+    clip: dict[str, Any] = table("pipelines").get(workload.model.name, {}).get("clip", {})
+    return clip
 
 
 def _native_px(spec: ModelSpec) -> int | None:

@@ -6,23 +6,21 @@ import dataclasses
 from typing import Any
 
 from tools.errors import UnsupportedError
-from tools.memory.simulate.configs import hf_config
+from tools.memory.simulate.configs import denoisers, hf_config
 from tools.memory.simulate.request import SimulationRequest, sharding_word
 from tools.memory.simulate.runner import Limits, Progress, Simulation, simulate
 from tools.memory.workload import TrainingWorkload, Workload
 from tools.models import ModelSpec
 
 _BY_OBJECTIVE = {"mlm": "mlm", "contrastive": "embed"}
-_DENOISERS = (("stable-diffusion-xl", "sdxl"), ("stable-diffusion-3", "sd3"), ("FLUX.1", "flux"),
-              ("(unet)", "sd15"))  # fmt: skip
 _PREFIXES = (("timm/", "timm"), ("ultralytics/", "yolo"), ("nvidia/seg", "segformer"),
-             ("facebook/detr", "detr"))  # fmt: skip
+             ("facebook/detr", "detr"), ("facebook/sam", "sam"))  # fmt: skip
 _OPTIMIZERS = {"adam": "adamw", "sgd-momentum": "sgd-momentum"}
 _SAME = (
     "precision", "lora_rank", "lora_targets", "seq_len", "gradient_checkpointing", "attention",
     "optimizer_impl", "double_quant", "kbit_prepared", "lora_dropout", "padding_mask",
     "logits_held_through_backward", "gradients_kept_across_steps", "image_px", "audio_samples",
-    "target_len", "autocast",
+    "target_len", "autocast", "frames",
 )  # fmt: skip
 
 
@@ -44,9 +42,8 @@ def kind_of(spec: ModelSpec, objective: str | None = None) -> str:
     for prefix, kind in _PREFIXES:
         if spec.name.startswith(prefix):
             return kind
-    for part, kind in _DENOISERS:
-        if part in spec.name:
-            return kind
+    if spec.name in denoisers():
+        return str(denoisers()[spec.name]["kind"])
     raise UnsupportedError(
         f"simulating {spec.name}",
         reason=f"models of kind {spec.kind} are not simulated",
@@ -90,7 +87,7 @@ def request_of(workload: Workload) -> SimulationRequest:
         raise UnsupportedError("fp8 training", reason="it is not simulated")
     if kind not in ("decoder", "bert", "mlm", "embed"):
         fields.pop("attention", None)
-        if filled.get("method") == "lora" and kind in ("sd15", "sdxl", "sd3", "flux"):
+        if filled.get("method") == "lora" and spec.name in denoisers():
             fields |= {"precision": "pure-bf16", "autocast": True,
                        "lora_targets": ("to_q", "to_k", "to_v", "to_out.0")}  # fmt: skip
     return SimulationRequest(model=spec.name, kind=kind, config=hf_config(spec), **fields)

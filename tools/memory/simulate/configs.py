@@ -6,7 +6,10 @@ torch here.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from tools.errors import UnsupportedError
@@ -23,6 +26,14 @@ _LLAMA_LIKE = frozenset(
 _MOE = frozenset("qwen2_moe qwen3_moe mixtral".split())
 
 
+@cache
+def denoisers() -> dict[str, dict[str, Any]]:
+    """Rows of data/denoisers.json: kind of step, and constructor arguments of the class."""
+    text = (resources.files("tools.memory.simulate") / "data/denoisers.json").read_text("utf-8")
+    rows: dict[str, dict[str, Any]] = json.loads(text)
+    return rows
+
+
 def hf_config(spec: ModelSpec) -> dict[str, Any]:
     """Config of a decoder, encoder, T5 or Whisper row, with `model_type`.
 
@@ -30,22 +41,15 @@ def hf_config(spec: ModelSpec) -> dict[str, Any]:
         UnsupportedError: If the family's config is not known here; a config.json can be given.
     """
     family = spec.family or ""
-    if spec.formula == "bert":
-        return _bert(spec)
-    if spec.formula == "t5":
-        return _t5(spec)
-    if spec.formula == "whisper":
-        return _whisper(spec)
-    if spec.name in _DENOISERS:
-        return dict(_DENOISERS[spec.name])
+    if spec.name in denoisers():
+        return dict(denoisers()[spec.name]["config"])
     if spec.name.startswith(("timm/", "ultralytics/")):
         return {}
-    if spec.name.startswith("nvidia/segformer"):
-        return _segformer(spec)
-    if spec.name.startswith("facebook/detr"):
-        return _detr(spec)
-    if "wav2vec2" in spec.name:
-        return _wav2vec2(spec)
+    other = _BY_FORMULA.get(spec.formula or "") or next(
+        (made for prefix, made in _BY_PREFIX if spec.name.startswith(prefix)), None
+    )
+    if other is not None:
+        return other(spec)
     if family in _LLAMA_LIKE:
         return _llama_like(spec)
     if family in _MOE:
@@ -163,6 +167,18 @@ def _detr(spec: ModelSpec) -> dict[str, Any]:
         "model_type": "detr", "use_timm_backbone": False, "use_pretrained_backbone": False,
         "backbone": None, "backbone_config": backbone, "num_labels": 91,
     }  # fmt: skip
+
+
+def _sam(spec: ModelSpec) -> dict[str, Any]:
+    layers = spec.num_hidden_layers or 12
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+    every = layers // 4
+    vision = {
+        **_stated(spec, names),
+        "mlp_dim": 4 * (spec.hidden_size or 768),
+        "global_attn_indexes": [every * n - 1 for n in range(1, 5)],
+    }
+    return {"model_type": "sam", "vision_config": vision}
 
 
 def _wav2vec2(spec: ModelSpec) -> dict[str, Any]:
@@ -305,47 +321,13 @@ def _bigcode(spec: ModelSpec) -> dict[str, Any]:
     return {**_gpt2(spec), "multi_query": spec.num_key_value_heads == 1}
 
 
-_DOWN, _UP = ["CrossAttnDownBlock2D"], ["CrossAttnUpBlock2D"]
-_SD2 = {"cross_attention_dim": 1024, "attention_head_dim": [5, 10, 20, 20],
-        "use_linear_projection": True}  # fmt: skip
-_SDXL = {
-    "cross_attention_dim": 2048, "attention_head_dim": [5, 10, 20],
-    "use_linear_projection": True, "transformer_layers_per_block": [1, 2, 10],
-    "block_out_channels": [320, 640, 1280], "down_block_types": ["DownBlock2D", *_DOWN * 2],
-    "up_block_types": [*_UP * 2, "UpBlock2D"], "addition_embed_type": "text_time",
-    "addition_time_embed_dim": 256, "projection_class_embeddings_input_dim": 2816,
+_BY_FORMULA: dict[str, Callable[[ModelSpec], dict[str, Any]]] = {
+    "bert": _bert, "t5": _t5, "whisper": _whisper,
 }  # fmt: skip
-_SD3 = {
-    "sample_size": 128, "patch_size": 2, "in_channels": 16, "out_channels": 16,
-    "joint_attention_dim": 4096, "pooled_projection_dim": 2048, "attention_head_dim": 64,
-}  # fmt: skip
-_DENOISERS: dict[str, dict[str, Any]] = {
-    "stable-diffusion-v1-5/stable-diffusion-v1-5 (unet)": {"cross_attention_dim": 768},
-    "stabilityai/stable-diffusion-2-1 (unet)": _SD2,
-    "stabilityai/stable-diffusion-xl-base-1.0 (unet)": _SDXL,
-    "stabilityai/stable-diffusion-3-medium (mmdit)": {
-        **_SD3, "num_layers": 24, "num_attention_heads": 24, "caption_projection_dim": 1536,
-        "pos_embed_max_size": 192,
-    },
-    "stabilityai/stable-diffusion-3.5-large (mmdit)": {
-        **_SD3, "num_layers": 38, "num_attention_heads": 38, "caption_projection_dim": 2432,
-        "pos_embed_max_size": 192, "qk_norm": "rms_norm",
-    },
-    "stabilityai/stable-diffusion-3.5-medium (mmdit)": {
-        **_SD3, "num_layers": 24, "num_attention_heads": 24, "caption_projection_dim": 1536,
-        "pos_embed_max_size": 384, "qk_norm": "rms_norm",
-        "dual_attention_layers": list(range(13)),
-    },
-    "stabilityai/sd-vae-ft-mse (vae)": {
-        "down_block_types": ["DownEncoderBlock2D"] * 4, "up_block_types": ["UpDecoderBlock2D"] * 4,
-        "block_out_channels": [128, 256, 512, 512], "layers_per_block": 2, "latent_channels": 4,
-    },
-    "black-forest-labs/FLUX.1-dev (transformer)": {"guidance_embeds": True},
-    "black-forest-labs/FLUX.1-schnell (transformer)": {"guidance_embeds": False},
-}  # fmt: skip
-"""Constructor arguments of diffusers classes, where they differ from the class's own."""
-
-
+_BY_PREFIX: tuple[tuple[str, Callable[[ModelSpec], dict[str, Any]]], ...] = (
+    ("nvidia/segformer", _segformer), ("facebook/detr", _detr), ("facebook/sam", _sam),
+    ("facebook/wav2vec2", _wav2vec2),
+)  # fmt: skip
 _SPECIAL: dict[str, Callable[[ModelSpec], dict[str, Any]]] = {
     "gpt2": _gpt2,
     "opt": _opt,

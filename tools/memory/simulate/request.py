@@ -13,7 +13,8 @@ from tools.errors import BadQuantityError, UnsupportedError
 
 KINDS = (
     "decoder", "bert", "mlm", "embed", "timm", "sd15", "sdxl", "sd3", "flux", "whisper", "t5",
-    "wav2vec2", "vae", "yolo", "segformer", "detr", "custom",
+    "wav2vec2", "vae", "yolo", "segformer", "detr", "custom", "pixart", "qwenimage", "flux2",
+    "sam", "cogvideox", "wan", "hunyuan", "cogvideox-vae", "wan-vae", "hunyuan-vae",
 )  # fmt: skip
 _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "kind": KINDS,
@@ -40,7 +41,7 @@ _KIND_OF_TYPE = {
     "bert": "bert", "roberta": "bert", "xlm-roberta": "bert", "t5": "t5", "mt5": "t5",
     "whisper": "whisper", "wav2vec2": "wav2vec2", "segformer": "segformer",
 }  # fmt: skip
-_POSITIVE = ("batch", "seq_len", "image_px", "audio_samples", "target_len", "lora_rank",
+_POSITIVE = ("batch", "seq_len", "image_px", "frames", "audio_samples", "target_len", "lora_rank",
              "world_size")  # fmt: skip
 
 
@@ -75,6 +76,8 @@ class SimulationRequest:
     """Tokens of a sequence; the prompt's length for task infer of a decoder."""
     target_len: int | None = None
     image_px: int | None = None
+    frames: int | None = None
+    """Frames of a clip, before the autoencoder folds them."""
     audio_samples: int | None = None
     gradient_checkpointing: str = "none"
     attention: str | None = None
@@ -149,6 +152,7 @@ def request_from_case(row: Mapping[str, Any], config: Mapping[str, Any]) -> Simu
         "seq_len": row.get("seq_len") or row.get("prompt_len") or row.get("context_len"),
         "target_len": row.get("target_len"),
         "image_px": row.get("image_px"),
+        "frames": extra.get("frames"),
         "audio_samples": row.get("audio_samples"),
         "gradient_checkpointing": row.get("gradient_checkpointing"),
         "attention": row.get("attention"),

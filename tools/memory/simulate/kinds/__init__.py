@@ -13,7 +13,9 @@ _HOMES = {
     "decoder": "decoder", "bert": "encoder", "mlm": "encoder", "embed": "encoder",
     "t5": "seq2seq", "whisper": "speech", "wav2vec2": "speech", "timm": "images",
     "sd15": "denoiser", "sdxl": "denoiser", "sd3": "denoiser", "flux": "denoiser",
-    "vae": "denoiser", "yolo": "yolo", "segformer": "segmenter", "detr": "detector",
+    "pixart": "dit", "qwenimage": "dit", "flux2": "dit", "cogvideox": "video", "wan": "video",
+    "hunyuan": "video", "cogvideox-vae": "video", "wan-vae": "video", "hunyuan-vae": "video",
+    "vae": "denoiser", "sam": "sam", "yolo": "yolo", "segformer": "segmenter", "detr": "detector",
     "custom": "custom",
 }  # fmt: skip
 

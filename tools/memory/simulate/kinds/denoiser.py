@@ -1,4 +1,4 @@
-"""Models of diffusers: UNet of SD 1.5, 2.1 and SDXL, MMDiT of SD 3, FLUX, the autoencoder."""
+"""Models of diffusers, and the feeds of UNets, SD 3, FLUX and the image autoencoder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,16 @@ _CLASSES = {
     "sdxl": "UNet2DConditionModel",
     "sd3": "SD3Transformer2DModel",
     "flux": "FluxTransformer2DModel",
+    "pixart": "PixArtTransformer2DModel",
+    "qwenimage": "QwenImageTransformer2DModel",
+    "flux2": "Flux2Transformer2DModel",
+    "cogvideox": "CogVideoXTransformer3DModel",
+    "wan": "WanTransformer3DModel",
+    "hunyuan": "HunyuanVideoTransformer3DModel",
     "vae": "AutoencoderKL",
+    "cogvideox-vae": "AutoencoderKLCogVideoX",
+    "wan-vae": "AutoencoderKLWan",
+    "hunyuan-vae": "AutoencoderKLHunyuanVideo",
 }
 _CLIP_TOKENS, _SD3_TOKENS, _FLUX_TOKENS = 77, 154, 512
 _SDXL_POOLED, _SD3_POOLED, _FLUX_POOLED = 1280, 2048, 768
@@ -49,7 +58,11 @@ def feed(request: SimulationRequest) -> LossOf:
     if request.kind == "vae":
         return _decode(request)
     make = {"sd15": _unet, "sdxl": _unet, "sd3": _sd3, "flux": _flux}[request.kind]
-    inputs, shape = make(request)
+    return denoising(request, *make(request))
+
+
+def denoising(request: SimulationRequest, inputs: dict[str, Any], shape: tuple[int, ...]) -> LossOf:
+    """One pass over these inputs, and the mean squared error to a target of this shape."""
     target = torch.empty(shape, dtype=weights_dtype(request))
 
     def forward(model: nn.Module) -> tuple[torch.Tensor, Any]:
@@ -75,13 +88,14 @@ def _decode(request: SimulationRequest) -> LossOf:
 _Inputs = tuple[dict[str, Any], tuple[int, ...]]
 
 
-def _filled(request: SimulationRequest) -> Callable[..., torch.Tensor]:
+def filled(request: SimulationRequest) -> Callable[..., torch.Tensor]:
+    """Makes tensors of the batch x a shape in the dtype of the weights."""
     dtype = weights_dtype(request)
     return lambda *shape: torch.empty((request.batch, *shape), dtype=dtype)
 
 
 def _unet(request: SimulationRequest) -> _Inputs:
-    make, side = _filled(request), (request.image_px or 512) // 8
+    make, side = filled(request), (request.image_px or 512) // 8
     width = int(request.config.get("cross_attention_dim", 768))
     inputs: dict[str, Any] = {
         "sample": make(4, side, side),
@@ -94,7 +108,7 @@ def _unet(request: SimulationRequest) -> _Inputs:
 
 
 def _sd3(request: SimulationRequest) -> _Inputs:
-    make, side = _filled(request), (request.image_px or 1024) // 8
+    make, side = filled(request), (request.image_px or 1024) // 8
     inputs = {
         "hidden_states": make(16, side, side),
         "timestep": torch.empty((request.batch,), dtype=torch.long),
@@ -105,7 +119,7 @@ def _sd3(request: SimulationRequest) -> _Inputs:
 
 
 def _flux(request: SimulationRequest) -> _Inputs:
-    make, side = _filled(request), (request.image_px or 1024) // 16
+    make, side = filled(request), (request.image_px or 1024) // 16
     dtype = weights_dtype(request)
     inputs = {
         "hidden_states": make(side * side, 64),
