@@ -7,11 +7,11 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from agent.answer import Answer, MemoryRange
+from agent.answer import Answer, MemoryRange, Verdict
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.run_words import memory_arguments, memory_range, outcome, short_model
+from agent.answering.run_words import memory_arguments, memory_range, outcome, run_text, short_model
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -94,8 +94,9 @@ def compose(request: Request, context: Context) -> Plan:
     draft.say("engine_start.free_lower", lower=f"{lower:.2f}", free=_given(found[1]),
               total=_given(found[2]), share=f"{free / total:.2f}", budget=gib(budget),
               importance=HEAD)  # fmt: skip
-    yield from _say_model(draft, budget)
-    return draft.finish("not_applicable", intent="oom_diagnosis")
+    memory = yield from _say_model(draft, budget)
+    verdict: Verdict = "depends" if memory is not None else "not_applicable"
+    return draft.finish(verdict, memory=memory, intent="oom_diagnosis")
 
 
 def lower_share(free: float, total: float) -> float:
@@ -118,22 +119,29 @@ def _told(size_bytes: float) -> str:
 
 def _say_model(
     draft: Draft, budget: float
-) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
-    """Whether the weights fit into what is free, where a model was named."""
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], MemoryRange | None]:
+    """Whether the weights fit into what is free, and what all of it needs, for a named model."""
     slots = draft.request.slots
     if slots.model is None and slots.params_b is None:
-        return
+        return None
     results = yield (
         Call("estimate_memory", memory_arguments(
             slots, task="infer", gpu_memory_utilization=None, concurrency=1)),
     )  # fmt: skip
     draft.use(*results)
     report = results[0].report
-    if isinstance(report, MemoryReport):
-        key = "free_holds" if report.weights_bytes < budget else "free_misses"
-        draft.say("engine_start.free_model", model=short_model(report),
-                  weights=gib(report.weights_bytes),
-                  outcome=draft.phrase(f"engine_start.{key}"))  # fmt: skip
+    if not isinstance(report, MemoryReport):
+        return None
+    key = "free_holds" if report.weights_bytes < budget else "free_misses"
+    draft.say("engine_start.free_model", model=short_model(report),
+              weights=gib(report.weights_bytes),
+              outcome=draft.phrase(f"engine_start.{key}"))  # fmt: skip
+    if report.usable_bytes is not None and report.verdict is not None:
+        draft.figure("usable", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",))
+        draft.say("engine_start.whole_card", what=run_text(draft, report),
+                  need=gib(report.process_bytes), usable=gib(report.usable_bytes),
+                  outcome=outcome(draft, report))  # fmt: skip
+    return memory_range(report)
 
 
 def _length(draft: Draft) -> Answer:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from agent.answer import Answer, MemoryRange, Verdict
 from agent.answering.assumed import say_assumptions
 from agent.answering.draft import BODY, HEAD, Draft
+from agent.answering.fewer_cards import is_of_fewer_cards, say_before_more_cards
 from agent.answering.found import Found, settled
 from agent.answering.numbers import gib
 from agent.answering.parts import say_parts, say_why
@@ -21,6 +22,7 @@ from agent.answering.symptoms import (
     pasted,
     say_checks,
     say_cuda_error,
+    say_refused,
     say_remedies,
     symptoms_of,
 )
@@ -49,8 +51,10 @@ def compose(request: Request, context: Context) -> Plan:
     log = pasted(request, "cuda_oom")
     if has_model and log is None and free_bytes(request) is not None:
         return (yield from occupied(draft))
+    refused = say_refused(draft)
     if _was_killed(request) and log is None:
-        _say_killed(draft)
+        if not refused:
+            _say_killed(draft)
         draft.request = _with_host_memory(request)
     if log is not None:
         draft.request = _on_logged_card(request, log)
@@ -59,7 +63,12 @@ def compose(request: Request, context: Context) -> Plan:
             say_cuda_error(draft, log, None)
         return (yield from _no_model(draft))
     found = yield from training(draft) if slots.task == "train" else serving(draft)
+    if log is not None and is_of_fewer_cards(request) and slots.task != "train":
+        yield from say_before_more_cards(draft, log)
+        return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
     is_blocked = log is not None and say_cuda_error(draft, log, found.report)
+    if refused:
+        return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
     is_told = found.report is not None and bool(found.report.changes)
     say_checks(draft, importance=BODY, told=("serving",) if is_told else ())
     if _was_killed(request) and log is None:

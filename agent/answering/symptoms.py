@@ -95,6 +95,21 @@ def say_remedies(draft: Draft) -> None:
     )
 
 
+def say_refused(draft: Draft) -> bool:
+    """What a program says that measured the host's memory and did not start; False without it."""
+    log = pasted(draft.request, "host_kill")
+    fields = log.fields if log is not None else {}
+    need, have = fields.get("needed_bytes"), fields.get("available_bytes")
+    if log is None or not need or have is None:
+        return False
+    _record_log(draft, log)
+    draft.figure("short_by", need - have, "B", formula="needed - available")
+    draft.say("symptoms.refused", need=gib(need), have=gib(have), short=gib(need - have),
+              importance=HEAD)  # fmt: skip
+    draft.say("symptoms.refused_ways", importance=HEAD)
+    return True
+
+
 def record_symptom_figures(draft: Draft, keys: list[str]) -> None:
     """Numbers that an advice states."""
     if "host_load" in keys:

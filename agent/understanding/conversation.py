@@ -10,6 +10,7 @@ from typing import Any
 from agent.answer import Intent
 from agent.request import Request
 from agent.understanding.data import load
+from agent.understanding.more_cards import carry_added
 from agent.understanding.numerals import DIGITS, parse_number
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board
@@ -226,6 +227,7 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
         if slot in base.inferred:
             out.inferred.add(slot)
     _again_a_day(out, said, old)
+    carry_added(document.text, board, out, said, old)
     _rejoin(board, out, said, rules)
     if "task" in said:
         assume_method(out)

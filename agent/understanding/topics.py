@@ -12,6 +12,9 @@ _LOG_LINE = re.compile(
     r"\d{2}:\d{2}|\bmib\b|^\s*(?:file \"|at 0x|\|)|traceback|^[\s\W\d]*$", re.IGNORECASE
 )
 _SETTING_LINE = re.compile(r"^\s*[\"']?[a-z0-9_]{3,40}[\"']?\s*[:=]\s*\S", re.IGNORECASE)
+_ERROR = re.compile(r"(?<![\w.])(?:[\w.]{0,60}(?:Error|Exception)|error|fatal): [^\n]{8,}")
+_ERROR_CHARS = 300
+"""Of messages of failures: what they say is asked about, whatever stands in front in the line."""
 
 
 def topics_of(text: str) -> tuple[str, ...]:
@@ -32,7 +35,7 @@ def has_telling_topic(topics: tuple[str, ...]) -> bool:
 
 
 def search_query(document: Document, orders: list[tuple[int, int]]) -> str:
-    """The text without orders, log lines and settings; at most 300 characters."""
+    """The text without orders, log lines and settings, then the failures that logs name."""
     kept = document.raw
     spans = [document.span(start, end) for start, end in orders]
     for span in sorted(spans, key=lambda span: span.start, reverse=True):
@@ -43,8 +46,16 @@ def search_query(document: Document, orders: list[tuple[int, int]]) -> str:
         for line in lines
         if line and not _LOG_LINE.search(line) and not _SETTING_LINE.match(line)
     ]
-    query = " ".join(prose or lines[:3])
-    query = "".join(char if char.isprintable() else " " for char in query)
+    query = _printable(" ".join(prose or lines[:3]))
     if len(query) > _LONGEST_QUERY:
         query = f"{query[:200]} {query[-99:]}"
-    return re.sub(r"\s+", " ", query).strip()
+    failures = (found[0] for line in lines if line not in prose for found in [_ERROR.search(line)]
+                if found is not None)  # fmt: skip
+    failed = _printable(" ".join(dict.fromkeys(failures)))[:_ERROR_CHARS]
+    if not prose and failed in query:
+        failed = ""
+    return re.sub(r"\s+", " ", f"{query} {failed}").strip()
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)

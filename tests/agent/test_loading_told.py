@@ -19,7 +19,9 @@ def test_without_a_card_common_ones_are_told_for_a_named_yardstick() -> None:
     rate = image_speed(ImageJob(gpu="A100", model="resnet50", task="train")).samples_per_s.value
     assert figures["A100: images"] == pytest.approx(rate)
     assert figures["A100: disk"] == pytest.approx(rate * 110 / 1000)  # 110 kB an ImageNet file
-    assert figures["A100: cores value"] == pytest.approx(rate / 150, rel=0.02)  # 150 images/s a vCPU
+    assert figures["A100: cores value"] == pytest.approx(
+        rate / 150, rel=0.02
+    )  # 150 images/s a vCPU
     assert any(a.name == "image_model" and a.value == "resnet50" for a in answer.assumptions)
     assert any("2605.08731" in c.id for c in answer.citations)
     assert "ESSD PL1 350 MB/s" in answer.text

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MIB_PAIR = re.compile(r"(?<![0-9.])(\d{1,6})\s?mib\s?/\s?(\d{3,6})\s?mib")
 _GPUSTAT = re.compile(r"(?<=\|)\s{0,8}(\d{1,6})\s?/\s?(\d{4,6})\s?mb(?=\s?\|)")
 _TABLE_LINE = re.compile(r"^\s*\d{1,2},[^\n]{3,60}?,[^\n]*?\d\s?mib[^\n]*", re.MULTILINE)
+_TOTAL_LINE = re.compile(r"^[^\n,]{4,60},\s?(\d{4,6})\s?mib[ \t]*$", re.MULTILINE)
+"""``nvidia-smi --query-gpu=name,memory.total``: which size of a card it is."""
 _MIB = re.compile(r"\d{1,6}\s?mib")
 """A line of ``nvidia-smi --query-gpu ... --format=csv``, and the sizes in it."""
 _BUS_ID = re.compile(
@@ -90,8 +92,12 @@ def _note_total(total_bytes: int, board: Board) -> None:
 
 
 def _take_noise(document: Document, board: Board) -> None:
-    """PCI addresses look like sizes ("3B"), bars of loading weights like steps; neither is one."""
-    for pattern in (_BUS_ID, _LOADING):
+    """Set aside what looks like a size or a setting and is neither.
+
+    PCI addresses ("3B"), bars of loading weights, stamps of log lines with a rank ("TP0"),
+    figures of swap and of disks.
+    """
+    for pattern in (_BUS_ID, _LOADING, _STAMP, _NO_RAM):
         for hit in islice(pattern.finditer(document.text), 256):
             document.take(hit.start(), hit.end())
             board.add("quiet", True, hit.start(), hit.end())
@@ -100,8 +106,18 @@ def _take_noise(document: Document, board: Board) -> None:
 _LOADING = re.compile(
     r"(?:loading|downloading|fetching)[^\n]{0,60}(?:shards?|files?|weights):?\s{0,3}\d{1,3}\s?%[^\n]{0,160}"
 )
+_STAMP = re.compile(
+    r"\[[^\[\]\n]{0,24}\d{2}:\d{2}:\d{2}[^\[\]\n]{0,60}\]"
+    r"|\((?:worker|vllmworker|enginecore|raylet|modelworker)[^()\n]{0,60}\)|\[rank\s?\d{1,5}\]"
+)
+_NO_RAM = re.compile(
+    r"^[ \t]*(?:swap|total|-/\+ buffers/cache|交换)\s?:[ \t]+\d[^\n]{0,80}"
+    r"|^[^\n]{0,80}\s\d{1,3}%[ \t]+/[^\n]{0,60}",
+    re.MULTILINE,
+)
+"""Lines of ``free`` that are not the memory itself, and lines of ``df``."""
 _FREE = re.compile(
-    r"(?<![a-z])(?:mem:\s{1,20}|free -[gh][^\d\n]{0,8})"
+    r"(?<![a-z])(?:mem:\s{1,20}|内存:\s{1,20}(?=\S+\s+\S+\s+\S)|free -[gh][^\d\n]{0,8})"
     r"(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt]i?(?![a-z]))?"
 )
 _FREE_UNIT = {"m": 1 / 1024, "g": 1.0, "t": 1024.0}
@@ -122,7 +138,8 @@ def _host_memory(document: Document, board: Board) -> None:
         found.end(),
         origin="pasted",
     )
-    document.take(found.start(), found.end())
+    line = document.text.find("\n", found.end())
+    document.take(found.start(), line if line >= 0 else found.end())
 
 
 def _command(document: Document, board: Board, found: list[Pasted]) -> str | None:
@@ -149,11 +166,19 @@ def _machine(document: Document, board: Board, found: list[Pasted]) -> None:
         for pattern in (_MIB_PAIR, _GPUSTAT)
         for hit in islice(pattern.finditer(document.text), 64)
     ]
+    pairs_in_text = bool(pairs)
     for _, _, low, high in pairs:
         document.take(low, high)
     for hit in islice(_TABLE_LINE.finditer(document.text), 64):
-        for size in _MIB.finditer(document.text, *hit.span()):
+        sizes = list(_MIB.finditer(document.text, *hit.span()))
+        if len(sizes) == 2 and not pairs_in_text:
+            pairs.append((*_used_and_total(document.text, *(s[0] for s in sizes)),
+                          sizes[0].start(), sizes[1].end()))  # fmt: skip
+        for size in sizes:
             document.take(*size.span())
+    if not pairs and (total := _TOTAL_LINE.search(document.text)) is not None:
+        board.add("log_total_bytes", int(total[1]) * MIB, origin="pasted")
+        document.take(*total.span(1))
     devices = _devices(document) if has_marks("nvidia_smi", document.text) else []
     states = [
         (int(d.used_bytes // MIB), int(d.total_bytes // MIB))
@@ -173,6 +198,13 @@ def _machine(document: Document, board: Board, found: list[Pasted]) -> None:
         board.add("pasted_card", named, start, end, origin="pasted")
     fields = {"used_mib": [used for used, _ in states], "total_mib": [total for _, total in states]}
     found.append(Pasted(kind="nvidia_smi", fields=fields))
+
+
+def _used_and_total(text: str, first: str, second: str) -> tuple[int, int]:
+    """Two sizes of a line of CSV: the larger is the card's, the other what is used, or free."""
+    low, high = sorted(int(size.removesuffix("mib").strip()) for size in (first, second))
+    is_free = "memory.free" in text and "memory.used" not in text
+    return (high - low if is_free else low), high
 
 
 def _devices(document: Document) -> list[Device]:
