@@ -16,6 +16,11 @@ if TYPE_CHECKING:
         left_out_scores,
         score_rows,
     )
+    from tools.speed.capacity import (
+        CardsNeeded,
+        cards_for_request_rate,
+        cost_per_million_tokens,
+    )
     from tools.speed.denoising import (
         Denoiser,
         DenoisingJob,
@@ -65,11 +70,8 @@ if TYPE_CHECKING:
         Interval,
     )
     from tools.speed.serving import (
-        CardsNeeded,
         ServingSpeed,
         cached_serving_speed,
-        cards_for_request_rate,
-        cost_per_million_tokens,
         serving_speed,
     )
     from tools.speed.shapes import (
@@ -151,11 +153,11 @@ _HOMES = {
     "RunCheck": "published",
     "compare_runs": "published",
     "Interval": "results",
-    "CardsNeeded": "serving",
+    "CardsNeeded": "capacity",
     "ServingSpeed": "serving",
     "cached_serving_speed": "serving",
-    "cards_for_request_rate": "serving",
-    "cost_per_million_tokens": "serving",
+    "cards_for_request_rate": "capacity",
+    "cost_per_million_tokens": "capacity",
     "serving_speed": "serving",
     "Shape": "shapes",
     "shape_of": "shapes",

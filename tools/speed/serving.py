@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +15,6 @@ from tools.speed.results import (
     Interval,
     constants_of,
     data_source,
-    given,
     load_data,
     require_positive,
 )
@@ -33,10 +30,6 @@ from tools.speed.serving_model import (
 from tools.speed.shapes import Shape, shape_of
 from tools.speed.training import intra_link
 from tools.speed.workload import ServingJob
-
-PLANNING_SHARE = (0.3, 0.6)
-"""Users reach 25 to 64 % of a published maximum: plan with this share of the computed total."""
-
 
 PREFILL_SPREAD = 1.6
 """Published prefills reach 22 to 50 % of the peak, around the 35 to 40 % taken here."""
@@ -71,23 +64,6 @@ class ServingSpeed:
         return self._figures
 
 
-@dataclass(frozen=True, slots=True)
-class CardsNeeded:
-    """Cards for a request rate."""
-
-    replicas: int
-    gpus: int
-    low_gpus: int
-    high_gpus: int
-    concurrency: float
-    """Sequences in flight at that rate."""
-    _figures: tuple[Figure, ...]
-
-    def figures(self) -> tuple[Figure, ...]:
-        """Cards with their interval."""
-        return self._figures
-
-
 def _host_bandwidth(
     job: ServingJob, device: Card, shape: Shape, assumed: list[Assumption]
 ) -> float | None:
@@ -97,7 +73,7 @@ def _host_bandwidth(
     need = weight_bytes(shape, weight_format(job.weight_format))
     if need <= device.memory_gb * 1e9 * max(job.num_gpus, 1):
         return None
-    engine = engine_of(job.engine)
+    engine = engine_of(_program(job, []))
     if engine.splits_tensors or device.is_apple:
         return None
     if engine.style == "native":
@@ -131,14 +107,26 @@ def _usual_format(job: ServingJob, engine: str) -> tuple[str, str]:
     return "bf16", "weights as published"
 
 
+_GGUF = re.compile(r"gguf|(?<![a-z])i?q\d_(?:k|\d|xx?s|[smn])", re.IGNORECASE)
+
+
+def _program(job: ServingJob, assumed: list[Assumption]) -> str:
+    """The serving program; one that was not said is assumed by the weights' format."""
+    if job.engine is not None:
+        return job.engine
+    if _GGUF.search(f"{job.weight_format or ''} {job.model or ''}"):
+        assumed.append(Assumption("engine", "llama.cpp", "", "the program that reads GGUF files"))
+        return "llama.cpp"
+    assumed.append(Assumption("engine", "vllm", "", "the most used serving program"))
+    return "vllm"
+
+
 def resolve_serving(
     job: ServingJob, device: Card, shape: Shape
 ) -> tuple[Decode, tuple[Assumption, ...]]:
     """A setup with every open field chosen, and the list of what was chosen."""
     assumed: list[Assumption] = list(shape.assumptions)
-    engine = engine_of(job.engine)
-    if job.engine is None:
-        assumed.append(Assumption("engine", "vllm", "", "the most used serving program"))
+    engine = engine_of(_program(job, assumed))
     written = job.weight_format
     if written is None:
         written, why = _usual_format(job, engine.name)
@@ -296,91 +284,6 @@ def _figures(
         ),
         *ttft.figures("ttft", formula="prompt / prefill rate + one decode step", sources=origin),
     )
-
-
-def cost_per_million_tokens(
-    tokens_per_s: Interval | float,
-    *,
-    price_per_hour: Decimal,
-    currency: str,
-    utilisation: float = 1.0,
-) -> tuple[Decimal, tuple[Figure, ...]]:
-    """Price of a million generated tokens.
-
-    Args:
-        tokens_per_s: Tokens per second of the whole machine.
-        price_per_hour: Price of the machine.
-        currency: Of the price.
-        utilisation: Share of the time that requests keep it busy, 0 to 1.
-
-    Raises:
-        BadQuantityError: If a number is out of range.
-
-    >>> from decimal import Decimal
-    >>> cost_per_million_tokens(1000.0, price_per_hour=Decimal("3.6"), currency="USD")[0]
-    Decimal('1.0000')
-    """
-    rate = tokens_per_s.value if isinstance(tokens_per_s, Interval) else tokens_per_s
-    require_positive("tokens_per_s", rate)
-    require_positive("price_per_hour", price_per_hour)
-    if not 0 < utilisation <= 1:
-        raise BadQuantityError(field="utilisation", given=utilisation, allowed="above 0, at most 1")
-    hours = 1e6 / (rate * utilisation) / 3600
-    cost = (Decimal(repr(hours)) * price_per_hour).quantize(Decimal("0.0001"))
-    figure = Figure(
-        "cost_per_million_tokens",
-        cost,
-        currency,
-        formula="1e6 / (tokens_per_s * utilisation) / 3600 * price_per_hour",
-        inputs=(given("price_per_hour", price_per_hour, f"{currency}/h"),),
-    )
-    return cost, (figure,)
-
-
-def cards_for_request_rate(
-    job: ServingJob, *, requests_per_s: float, max_ttft_s: float | None = None
-) -> CardsNeeded:
-    """Cards that carry a request rate.
-
-    Args:
-        job: One replica: its cards, prompt and output lengths; concurrency is chosen here.
-        requests_per_s: Requests per second on average.
-        max_ttft_s: Seconds allowed to the first token of an idle server; None = no limit.
-
-    Raises:
-        BadQuantityError: If a number is not above zero, or the first token cannot be that fast.
-
-    Source: a replica's computed total at the concurrency its memory holds (64 at most), of which
-    users reach 30 to 60 %; in flight = rate * seconds a request takes (Little's law).
-    """
-    require_positive("requests_per_s", requests_per_s)
-    one = cached_serving_speed(replace(job, concurrency=1))
-    if max_ttft_s is not None and one.ttft_s.low > max_ttft_s:
-        raise BadQuantityError(
-            field="max_ttft_s", given=max_ttft_s, allowed=f"at least {one.ttft_s.low:.2f} s here"
-        )
-    width = min(64, one.fitting_sequences or 64)
-    full = cached_serving_speed(replace(job, concurrency=max(1, width)))
-    output = job.output_len or 256
-    per_replica = full.total_tokens_per_s.value / output
-    seconds = output / full.end_to_end_tokens_per_s.value
-    cards = max(1, job.num_gpus)
-
-    def gpus(share: float) -> int:
-        return math.ceil(requests_per_s / (per_replica * share)) * cards
-
-    mean = sum(PLANNING_SHARE) / 2
-    inputs = (
-        given("requests_per_s", requests_per_s, "1/s"),
-        Figure("requests_per_s_per_replica", per_replica, "1/s", formula="total tokens/s / output"),
-    )
-    formula = "ceil(rate / (replica's rate * share users reach)) * cards per replica"
-    low, value, high = gpus(PLANNING_SHARE[1]), gpus(mean), gpus(PLANNING_SHARE[0])
-    figures = tuple(
-        Figure(name, count, "GPU", formula=formula, inputs=inputs)
-        for name, count in (("gpus", value), ("gpus_low", low), ("gpus_high", high))
-    )
-    return CardsNeeded(value // cards, value, low, high, requests_per_s * seconds, figures)
 
 
 @lru_cache(maxsize=1024)

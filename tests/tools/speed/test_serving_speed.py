@@ -291,3 +291,65 @@ def test_experts_touched_by_a_batch_by_hand() -> None:
     assert _touched_params(shape, 32) == pytest.approx(wanted)
     assert _touched_params(shape, 1) == pytest.approx(shape.read_params)
     assert _touched_params(shape, 10_000) <= shape.params_total
+
+
+@pytest.mark.parametrize(
+    ("weight_format", "program"),
+    [("q4_k_m", "llama.cpp"), ("gguf Q8_0", "llama.cpp"), ("IQ3_XXS", "llama.cpp"),
+     ("awq", "vllm"), ("gptq-int4", "vllm"), (None, "vllm"), ("fp8", "vllm")],
+)  # fmt: skip
+def test_an_unsaid_program_follows_from_the_files(weight_format: str | None, program: str) -> None:
+    job = ServingJob(gpu="RTX 4090", model="Qwen2.5-7B", weight_format=weight_format)
+    found = serving_speed(job).assumptions
+    assert [a.value for a in found if a.name == "engine"] == [program]
+
+
+def test_repeated_heads_make_long_contexts_slow_in_library_code() -> None:
+    """Qwen3-32B repeats each of 8 cached heads 8 times: 13 tokens/s at 6k, 4.3 at 30k on an H20."""
+
+    def rate(engine: str, prompt: int) -> float:
+        job = ServingJob(gpu="H20 96GB", model="Qwen3-32B", engine=engine, prompt_len=prompt,
+                         output_len=2048)  # fmt: skip
+        return serving_speed(job).decode_tokens_per_s.value
+
+    assert rate("transformers", 30_720) < 0.5 * rate("transformers", 1)
+    assert rate("sglang", 30_720) > 0.7 * rate("sglang", 1)
+
+
+def test_experts_without_a_fused_kernel_are_launched_one_by_one() -> None:
+    def rate(weight_format: str, engine: str) -> float:
+        job = ServingJob(gpu="H20 96GB", model="Qwen3-30B-A3B", engine=engine,
+                         weight_format=weight_format)  # fmt: skip
+        return serving_speed(job).decode_tokens_per_s.value
+
+    # 30 and 133 tokens/s in Qwen's table
+    assert rate("gptq-int4", "sglang") < 0.5 * rate("fp8", "sglang")
+    assert rate("gptq-int4", "vllm") > 0.7 * rate("fp8", "vllm")
+
+
+def test_few_multiprocessors_do_not_fill_a_wide_memory() -> None:
+    """An H20 has more bandwidth than an H100 and decodes no faster than three quarters of it."""
+
+    def rate(gpu: str) -> float:
+        job = ServingJob(gpu=gpu, model="Qwen2.5-32B", engine="vllm", weight_format="bf16")
+        return serving_speed(job).decode_tokens_per_s.value
+
+    assert rate("H20 96GB") < rate("H100 SXM 96GB") * 1.05
+
+
+def test_published_maximum_loads_of_tensorrt_llm_lie_near() -> None:
+    """Output tokens/s of all GPUs, TensorRT-LLM 1.0 performance overview; not learnt from."""
+    rows = [
+        ("H100 SXM", 1, "Llama-3.1-8B", "fp8", 128, 2048, 22_714),
+        ("H100 SXM", 1, "Llama-3.1-8B", "fp8", 2048, 2048, 9_305),
+        ("H200", 1, "Llama-3.3-70B", "fp8", 1000, 1000, 2_909),
+        ("H100 SXM", 2, "Llama-3.3-70B", "fp8", 128, 2048, 6_651),
+        ("H100 SXM", 8, "Llama-3.1-405B", "fp8", 1000, 1000, 2_919),
+        ("B200", 1, "Llama-3.3-70B", "fp4", 1000, 1000, 7_007),
+    ]
+    for gpu, cards, model, stored, prompt, output, published in rows:
+        job = ServingJob(gpu=gpu, model=model, engine="TensorRT-LLM", weight_format=stored,
+                         num_gpus=cards, prompt_len=prompt, output_len=output)  # fmt: skip
+        held = min(1024, serving_speed(job).fitting_sequences or 1)
+        total = serving_speed(dataclasses.replace(job, concurrency=held)).total_tokens_per_s
+        assert total.low < published < total.high, (gpu, model, total)

@@ -1,0 +1,118 @@
+"""Cards for a request rate, and the price of a million tokens."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from tools.errors import BadQuantityError
+from tools.provenance import Figure
+from tools.speed.results import Interval, given, require_positive
+from tools.speed.serving import cached_serving_speed
+from tools.speed.workload import ServingJob
+
+PLANNING_SHARE = (0.3, 0.6)
+"""Users reach 25 to 64 % of a published maximum: plan with this share of the computed total."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardsNeeded:
+    """Cards for a request rate."""
+
+    replicas: int
+    gpus: int
+    low_gpus: int
+    high_gpus: int
+    concurrency: float
+    """Sequences in flight at that rate."""
+    _figures: tuple[Figure, ...]
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Cards with their interval."""
+        return self._figures
+
+
+def cost_per_million_tokens(
+    tokens_per_s: Interval | float,
+    *,
+    price_per_hour: Decimal,
+    currency: str,
+    utilisation: float = 1.0,
+) -> tuple[Decimal, tuple[Figure, ...]]:
+    """Price of a million generated tokens.
+
+    Args:
+        tokens_per_s: Tokens per second of the whole machine.
+        price_per_hour: Price of the machine.
+        currency: Of the price.
+        utilisation: Share of the time that requests keep it busy, 0 to 1.
+
+    Raises:
+        BadQuantityError: If a number is out of range.
+
+    >>> from decimal import Decimal
+    >>> cost_per_million_tokens(1000.0, price_per_hour=Decimal("3.6"), currency="USD")[0]
+    Decimal('1.0000')
+    """
+    rate = tokens_per_s.value if isinstance(tokens_per_s, Interval) else tokens_per_s
+    require_positive("tokens_per_s", rate)
+    require_positive("price_per_hour", price_per_hour)
+    if not 0 < utilisation <= 1:
+        raise BadQuantityError(field="utilisation", given=utilisation, allowed="above 0, at most 1")
+    hours = 1e6 / (rate * utilisation) / 3600
+    cost = (Decimal(repr(hours)) * price_per_hour).quantize(Decimal("0.0001"))
+    figure = Figure(
+        "cost_per_million_tokens",
+        cost,
+        currency,
+        formula="1e6 / (tokens_per_s * utilisation) / 3600 * price_per_hour",
+        inputs=(given("price_per_hour", price_per_hour, f"{currency}/h"),),
+    )
+    return cost, (figure,)
+
+
+def cards_for_request_rate(
+    job: ServingJob, *, requests_per_s: float, max_ttft_s: float | None = None
+) -> CardsNeeded:
+    """Cards that carry a request rate.
+
+    Args:
+        job: One replica: its cards, prompt and output lengths; concurrency is chosen here.
+        requests_per_s: Requests per second on average.
+        max_ttft_s: Seconds allowed to the first token of an idle server; None = no limit.
+
+    Raises:
+        BadQuantityError: If a number is not above zero, or the first token cannot be that fast.
+
+    Source: a replica's computed total at the concurrency its memory holds (64 at most), of which
+    users reach 30 to 60 %; in flight = rate * seconds a request takes (Little's law).
+    """
+    require_positive("requests_per_s", requests_per_s)
+    one = cached_serving_speed(replace(job, concurrency=1))
+    if max_ttft_s is not None and one.ttft_s.low > max_ttft_s:
+        raise BadQuantityError(
+            field="max_ttft_s", given=max_ttft_s, allowed=f"at least {one.ttft_s.low:.2f} s here"
+        )
+    width = min(64, one.fitting_sequences or 64)
+    full = cached_serving_speed(replace(job, concurrency=max(1, width)))
+    output = job.output_len or 256
+    per_replica = full.total_tokens_per_s.value / output
+    seconds = output / full.end_to_end_tokens_per_s.value
+    cards = max(1, job.num_gpus)
+
+    def gpus(share: float) -> int:
+        return math.ceil(requests_per_s / (per_replica * share)) * cards
+
+    mean = sum(PLANNING_SHARE) / 2
+    inputs = (
+        given("requests_per_s", requests_per_s, "1/s"),
+        Figure("requests_per_s_per_replica", per_replica, "1/s", formula="total tokens/s / output"),
+    )
+    formula = "ceil(rate / (replica's rate * share users reach)) * cards per replica"
+    low, value, high = gpus(PLANNING_SHARE[1]), gpus(mean), gpus(PLANNING_SHARE[0])
+    figures = tuple(
+        Figure(name, count, "GPU", formula=formula, inputs=inputs)
+        for name, count in (("gpus", value), ("gpus_low", low), ("gpus_high", high))
+    )
+    return CardsNeeded(value // cards, value, low, high, requests_per_s * seconds, figures)
