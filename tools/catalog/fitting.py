@@ -20,6 +20,8 @@ _ANY_CARD = 1.15
 """Distance from the border at which the card no longer matters."""
 _THIS_CARD = 1.03
 """Distance at which the width of the interval may be that of another card."""
+_WIDTH_OF_CARDS = 1.05
+"""How far the width of an interval differs between cards of one layout; 1.033 was the most seen."""
 _ANY_CARD_BYTES = 24 * GIB
 SHARDED = ("zero2", "zero3")
 """Tried in this order once plain data parallelism does not fit."""
@@ -82,7 +84,7 @@ class Fitter:
                 else self._clear(None, usable_bytes, gpus, label, margin=_ANY_CARD)
                 or self._clear(card, usable_bytes, gpus, label, margin=_THIS_CARD)
             )
-            found = found or self._exact(card, usable_bytes, gpus, label)
+            found = found or self._exact(card, usable_bytes, gpus, label, is_shown=is_exact)
             if found.verdict == "fits":
                 return found
             if best is None or _is_nearer(found, best):
@@ -124,15 +126,41 @@ class Fitter:
         return likely
 
     def _exact(
-        self, card: GpuSpec | None, usable_bytes: int, gpus: int, label: str | None
+        self,
+        card: GpuSpec | None,
+        usable_bytes: int,
+        gpus: int,
+        label: str | None,
+        *,
+        is_shown: bool,
     ) -> GpuNeed:
+        """By the estimate of this card; its own interval only where that decides or is shown."""
         estimate = self._estimate(card, gpus, label)
         if isinstance(estimate, str):
             return GpuNeed(0, 0, usable_bytes, "does_not_fit", gpus, label, unsupported=estimate)
+        known = self._without_interval(estimate, usable_bytes, gpus, label)
+        if known is not None and (known.verdict == "does_not_fit" or not is_shown):
+            return known
         result = self._fit(estimate, usable_bytes)
         high, usable = result.high_bytes, result.usable_bytes
         verdict = self._likely(result.need_bytes, high_bytes=high, usable_bytes=usable)
         return _need(estimate, gpus, label, high, usable, verdict)
+
+    def _without_interval(
+        self, estimate: MemoryEstimate, usable_bytes: int, gpus: int, label: str | None
+    ) -> GpuNeed | None:
+        """The need where the interval of another card decides alike, its width a little off."""
+        rough = self._estimate(None, gpus, label)
+        if isinstance(rough, str):
+            return None
+        width = self._width(rough, gpus, label)
+        usable, need = int(usable_bytes * width.usable), estimate.process_bytes
+        high = int(need * width.high)
+        least, most = (
+            self._likely(need, high_bytes=int(high * by), usable_bytes=usable)
+            for by in (1 / _WIDTH_OF_CARDS, _WIDTH_OF_CARDS)
+        )
+        return _need(estimate, gpus, label, high, usable, least) if least == most else None
 
     def _clear(
         self,

@@ -221,8 +221,10 @@ def money_misses(
 def speed_misses(offer: InstanceOffer, need: GpuNeed, asked: Asked, clock: Clock) -> Iterable[Miss]:
     """Reason in the speed of one stream, where a least speed is asked for."""
     least = asked.limits.min_decode_tokens_per_s
+    if least is None:
+        return
     rate = clock.rate(offer, need)
-    if least is not None and rate is not None and rate.value < least:
+    if rate is not None and rate.value < least:
         yield Miss("speed", least, rate.value, "token/s")
 
 
