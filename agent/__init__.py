@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agent.advisor import MAX_QUESTION_BYTES, Advisor
     from agent.answer import Answer
+    from agent.conversations.limits import LimitedConnection
     from agent.events import Answered, Event, TextDelta, ToolFinished, ToolStarted, Withdrawn
     from agent.grounding import ungrounded
     from agent.request import Request, Slots
@@ -20,6 +21,7 @@ _HOMES = {
     "Answer": "agent.answer",
     "Answered": "agent.events",
     "Event": "agent.events",
+    "LimitedConnection": "agent.conversations.limits",
     "Request": "agent.request",
     "Settings": "agent.settings",
     "Slots": "agent.request",
@@ -39,6 +41,7 @@ __all__ = [
     "Answer",
     "Answered",
     "Event",
+    "LimitedConnection",
     "Request",
     "Settings",
     "Slots",

@@ -14,10 +14,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tools.errors import AdvisorError
 from ui.turn import Adviser
 from ui.wording import Language, say
 
@@ -28,6 +29,9 @@ log = logging.getLogger("xuanka.conversations")
 _REST_S = 5.0
 """After a failure the store is left alone this long; a check meanwhile says how it is."""
 _CONNECT_S = 3.0
+_WAIT_S = 60.0
+_LONGEST_REST_S = 0.1
+"""Between two looks at whether another's turn has ended."""
 
 
 class Turns(Protocol):
@@ -40,23 +44,64 @@ class Turns(Protocol):
         """True when conversations can be read and written."""
 
 
+class ConversationBusy(AdvisorError):
+    """Another question of the conversation has been worked on for long."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another question of this conversation is still being answered. Ask again when its "
+            "answer is there, or in a new conversation."
+        )
+
+
+def _until_given(tried: Callable[[], bool], limit_s: float) -> None:
+    """Tries for a turn until it is given.
+
+    Raises:
+        ConversationBusy: If it is not given within the limit.
+    """
+    ends, rest_s = time.monotonic() + limit_s, 0.005
+    while not tried():
+        if time.monotonic() > ends:
+            raise ConversationBusy
+        time.sleep(rest_s)
+        rest_s = min(_LONGEST_REST_S, 2 * rest_s)
+
+
 class FileTurns:
     """Locks on files of the state folder; the system frees those of a dead process.
 
     Conversations are spread over a fixed number of files, so that these do not become many.
+
+    Args:
+        folder: Where the files are.
+        wait_s: Longest wait for another's turn to end, in seconds.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, wait_s: float = _WAIT_S) -> None:
         self._folder = folder
+        self._wait_s = wait_s
 
     @contextlib.contextmanager
     def taken(self, thread: str) -> Iterator[None]:
-        """Waits for the file of the conversation."""
+        """Waits for the file of the conversation.
+
+        Raises:
+            ConversationBusy: If another holds it for too long.
+        """
         name = hashlib.blake2s(thread.encode(), digest_size=2).hexdigest()[:3]
         self._folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+
+        def tried() -> bool:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _until_given(tried, self._wait_s)
             yield
         finally:
             os.close(descriptor)
@@ -67,10 +112,16 @@ class FileTurns:
 
 
 class PostgresTurns:
-    """Advisory locks of Postgres, each in a connection of its own while it is held."""
+    """Advisory locks of Postgres, each in a connection of its own while it is held.
 
-    def __init__(self, url: str) -> None:
+    Args:
+        url: postgresql://...
+        wait_s: Longest wait for another's turn to end, in seconds.
+    """
+
+    def __init__(self, url: str, *, wait_s: float = _WAIT_S) -> None:
         self._url = url
+        self._wait_s = wait_s
         self._lock = threading.Lock()
         self._idle: list[Any] = []
 
@@ -80,12 +131,18 @@ class PostgresTurns:
 
         Raises:
             psycopg.OperationalError: If Postgres does not answer.
+            ConversationBusy: If another holds it for too long.
         """
         digest = hashlib.blake2s(thread.encode(), digest_size=8).digest()
         number = int.from_bytes(digest, signed=True)
         connection = self._connected()
+
+        def tried() -> bool:
+            given = connection.execute("SELECT pg_try_advisory_lock(%s)", [number]).fetchone()
+            return bool(given[0])
+
         try:
-            connection.execute("SELECT pg_advisory_lock(%s)", [number])
+            _until_given(tried, self._wait_s)
             yield
             connection.execute("SELECT pg_advisory_unlock(%s)", [number])
         except BaseException:
@@ -106,7 +163,10 @@ class PostgresTurns:
                 connection.close()
             else:
                 return connection
-        return psycopg.connect(self._url, autocommit=True, connect_timeout=int(_CONNECT_S))
+        from agent import LimitedConnection
+
+        options: dict[str, Any] = {"autocommit": True, "connect_timeout": int(_CONNECT_S)}
+        return LimitedConnection.connect(self._url, **options)
 
     def is_up(self) -> bool:
         """True when a statement comes back."""
@@ -121,9 +181,11 @@ class PostgresTurns:
         return True
 
 
-def open_turns(state_dir: Path, *, url: str | None) -> Turns:
+def open_turns(state_dir: Path, *, url: str | None, wait_s: float) -> Turns:
     """Turns in Postgres where conversations are kept there, else in the state folder."""
-    return FileTurns(state_dir / "turns") if url is None else PostgresTurns(url)
+    if url is None:
+        return FileTurns(state_dir / "turns", wait_s=wait_s)
+    return PostgresTurns(url, wait_s=wait_s)
 
 
 class Conversations:

@@ -8,7 +8,7 @@ import contextvars
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tools.errors import AdvisorError
 from ui.turn import Adviser
@@ -84,11 +84,12 @@ class Desk:
         """
         from agent import Answered
 
-        def last(event: Event) -> Made | None:
-            return make(event.answer) if isinstance(event, Answered) else None
+        def last() -> Iterator[Made]:
+            for event in self.advisor.stream(question, thread=thread, language=language):
+                if isinstance(event, Answered):
+                    yield make(event.answer)
 
-        run = self._run(question, last, thread=thread, language=language)
-        async with contextlib.aclosing(run) as found:
+        async with contextlib.aclosing(self.run(last)) as found:
             async for made in found:
                 return made
         raise TookTooLong(self._timeout_s)
@@ -98,21 +99,22 @@ class Desk:
     ) -> AsyncIterator[Event]:
         """The events of one answer, as they happen; the work stops when nobody listens."""
 
-        def same(event: Event) -> Event:
-            return event
+        def work() -> Iterator[Event]:
+            return self.advisor.stream(question, thread=thread, language=language)
 
-        run: AsyncGenerator[Event, None] = self._run(
-            question, same, thread=thread, language=language
-        )
-        async with contextlib.aclosing(run) as found:
+        async with contextlib.aclosing(self.run(work)) as found:
             async for event in found:
                 yield event
 
-    async def _run(
-        self, question: str, of: Callable[[Event], Made | None], *, thread: str | None,
-        language: Language | None,
-    ) -> AsyncGenerator[Made, None]:  # fmt: skip
-        """What `of` makes of each event; None stays in the thread."""
+    async def run(self, work: Callable[[], Iterator[Made]]) -> AsyncGenerator[Made, None]:
+        """What `work` gives, one after the other, made in a thread of the desk.
+
+        The thread does not wait for who reads: what it holds, such as a conversation's turn, is
+        free when the work is done, or at its next step after the reader has gone.
+
+        Raises:
+            Overloaded, TookTooLong: As said there; and what the work raises.
+        """
         if self.taken >= self._places:
             raise Overloaded
         loop = asyncio.get_running_loop()
@@ -120,20 +122,19 @@ class Desk:
         gone = threading.Event()
 
         def put(item: object) -> None:
-            if not loop.is_closed():
+            with contextlib.suppress(RuntimeError):  # the loop was closed, and nobody reads
                 loop.call_soon_threadsafe(made.put_nowait, item)
 
-        def work() -> None:
+        def thread() -> None:
             try:
                 if not gone.is_set():
-                    events = self.advisor.stream(question, thread=thread, language=language)
-                    self._hand_over(events, of, put, gone)
+                    _hand_over(work(), put, gone)
                 put(_END)
             except Exception as error:
                 put(error)
 
         self.taken += 1
-        done = loop.run_in_executor(self._pool, contextvars.copy_context().run, work)
+        done = loop.run_in_executor(self._pool, contextvars.copy_context().run, thread)
         done.add_done_callback(self._free)
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -146,20 +147,16 @@ class Desk:
         finally:
             gone.set()
 
-    @staticmethod
-    def _hand_over(
-        events: Iterator[Event], of: Callable[[Event], object], put: Callable[[object], None],
-        gone: threading.Event,
-    ) -> None:  # fmt: skip
-        for event in events:
-            if (item := of(event)) is not None:
-                put(item)
-            if gone.is_set():
-                return
-
     def _free(self, _: object) -> None:
         self.taken -= 1
 
     def close(self) -> None:
         """Lets answers in progress finish, takes no more."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _hand_over(items: Iterator[Any], put: Callable[[object], None], gone: threading.Event) -> None:
+    for item in items:
+        put(item)
+        if gone.is_set():
+            return

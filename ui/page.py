@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import gradio as gr
@@ -114,16 +115,19 @@ def _wire_chat(
     thread = gr.Textbox(visible=False)
     language, turn = gr.Textbox(visible=False), gr.Textbox(visible=False)
 
-    def answer(
+    # Not a plain generator: the library could end one only between two steps, and holds a lock of
+    # all visitors until then.
+    async def answer(
         question: str, thread_id: str, tag_: str, turn_id: str, request: gr.Request
-    ) -> Iterator[str]:
+    ) -> AsyncIterator[str]:
         if not question or not question.strip():
             return
         address = request.client.host if request.client is not None else ""
         pieces = visitors.turn(question, conversation=thread_id, language=language_of(tag_),
                                address=address)  # fmt: skip
-        for piece in pieces:
-            yield tag("div", piece, data_turn=turn_id)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield tag("div", piece, data_turn=turn_id)
 
     asking = gr.on(
         [box.submit, send.click],

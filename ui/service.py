@@ -60,7 +60,8 @@ class Service:
         self.metrics = Metrics()
         url = settings.checkpoint_url
         self.database_url = url.get_secret_value() if url is not None else None
-        self.advisor = Conversations(advisor, open_turns(config.state_dir, url=self.database_url))
+        turns = open_turns(config.state_dir, url=self.database_url, wait_s=config.answer_timeout_s)
+        self.advisor = Conversations(advisor, turns)
         self.is_draining = False
         self.is_warming = False
         self.contexts: list[Callable[[], AbstractAsyncContextManager[Any]]] = []
@@ -275,7 +276,8 @@ def _add_page(app: FastAPI, service: Service) -> None:
 
     app.include_router(build_fragments(own_machine=service.settings.own_machine))
     advisor = Measured(service.advisor, service.metrics, face="page")
-    visitors = Visitors(advisor, per_minute=service.config.page_questions_per_minute)
+    per_minute = service.config.page_questions_per_minute
+    visitors = Visitors(advisor, service.desk, per_minute=per_minute)
     blocks = build_page(visitors).queue(
         default_concurrency_limit=SIMULTANEOUS_CHATS, api_open=False, max_size=1000
     )

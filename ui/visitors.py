@@ -6,10 +6,13 @@ import math
 import re
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
 from threading import Lock
 
-from tools.errors import BadQuantityError
+from tools.errors import AdvisorError, BadQuantityError
+from ui.desk import Desk
 from ui.render import error_card
 from ui.turn import Adviser, draw_turn, words_for
 from ui.wording import Language, say
@@ -42,18 +45,20 @@ class Visitors:
 
     Args:
         advisor: Answers.
+        desk: Where the answers are worked on.
         per_minute: Questions a minute and address (count); None for any number.
     """
 
-    def __init__(self, advisor: Adviser, *, per_minute: int | None = None) -> None:
+    def __init__(self, advisor: Adviser, desk: Desk, *, per_minute: int | None = None) -> None:
         self._advisor = advisor
+        self._desk = desk
         self._per_minute = per_minute
         self._asked: dict[str, deque[float]] = {}
         self._lock = Lock()
 
-    def turn(
+    async def turn(
         self, question: str, *, conversation: str | None, language: Language, address: str
-    ) -> Iterator[str]:
+    ) -> AsyncGenerator[str, None]:
         """One turn as HTML, again and again until it is finished; a refusal is a card too."""
         wait_s = self._wait_s(address)
         if wait_s > 0:
@@ -63,10 +68,12 @@ class Visitors:
             return
         try:
             thread = own_conversation(conversation)
-        except BadQuantityError as error:
+            work = partial(draw_turn, self._advisor, question, thread=thread, language=language)
+            async with aclosing(self._desk.run(work)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except AdvisorError as error:
             yield error_card(question, words_for(error, language), language)
-            return
-        yield from draw_turn(self._advisor, question, thread=thread, language=language)
 
     def _wait_s(self, address: str) -> float:
         """Seconds until this address may ask again; 0 when it may now, which counts."""

@@ -13,6 +13,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
 from agent.conversations.ages import Due, first_id_since
+from agent.conversations.limits import LimitedConnection
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -51,6 +52,7 @@ def open_postgres(url: str, *, keep_days: int) -> ConversationsInPostgres:
         open=True,
         timeout=_WAIT_S,
         check=ConnectionPool.check_connection,
+        connection_class=LimitedConnection,
         kwargs={
             "autocommit": True,
             "prepare_threshold": 0,

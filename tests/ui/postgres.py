@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.ui.bot.platforms import until
@@ -65,6 +66,20 @@ class PostgresServer:
         """Ends it and every connection."""
         self._server.send_signal(signal.SIGINT)
         self._server.wait(30)
+
+    def hang(self) -> None:
+        """Stops its processes as they are: connections are accepted and nothing is said."""
+        for process in self._processes():
+            process.suspend()
+
+    def go_on(self) -> None:
+        """Lets them go on."""
+        for process in self._processes():
+            process.resume()
+
+    def _processes(self) -> list[psutil.Process]:
+        server = psutil.Process(self._server.pid)
+        return [server, *server.children(recursive=True)]
 
     def remove(self) -> None:
         """Ends it for good."""

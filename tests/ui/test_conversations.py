@@ -10,7 +10,7 @@ import pytest
 
 from agent import Answered
 from tests.ui.fakes import FakeAdvisor
-from ui.conversations import Conversations, FileTurns
+from ui.conversations import ConversationBusy, Conversations, FileTurns
 
 
 class Overlap(FakeAdvisor):
@@ -50,6 +50,13 @@ def test_questions_of_different_conversations_do_not_wait(tmp_path: Path) -> Non
         started = time.monotonic()
         with turns.taken("b"):
             assert time.monotonic() - started < 5
+
+
+def test_a_turn_that_does_not_end_is_waited_for_so_long_and_told(tmp_path: Path) -> None:
+    face = Conversations(FakeAdvisor(), FileTurns(tmp_path, wait_s=0.05))
+    with FileTurns(tmp_path).taken("t"), pytest.raises(ConversationBusy, match="still being"):
+        face.ask("hello", thread="t")
+    assert "hello" in face.ask("hello", thread="t").text
 
 
 class Down:

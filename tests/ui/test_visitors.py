@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from uuid import uuid4
 
 import httpx
@@ -14,6 +15,7 @@ from tests.ui.fakes import FakeAdvisor
 from tests.ui.test_many_chats import asked_on_the_page
 from tools.errors import BadQuantityError
 from ui.config import ServiceSettings
+from ui.desk import Desk
 from ui.service import create_app
 from ui.visitors import Visitors, own_conversation
 
@@ -49,13 +51,17 @@ def test_the_page_can_neither_read_nor_go_on_with_another_faces_conversation() -
 
 
 def asked(visitors: Visitors, address: str) -> str:
-    turn = visitors.turn("q", conversation=str(uuid4()), language="en", address=address)
-    return list(turn)[-1]
+    async def last() -> str:
+        turn = visitors.turn("q", conversation=str(uuid4()), language="en", address=address)
+        return [piece async for piece in turn][-1]
+
+    return asyncio.run(last())
 
 
 def test_an_address_asks_so_often_a_minute_and_others_go_on() -> None:
     advisor = FakeAdvisor()
-    visitors = Visitors(advisor, per_minute=2)
+    desk = Desk(advisor, simultaneous=1, waiting=1, timeout_s=60)
+    visitors = Visitors(advisor, desk, per_minute=2)
     cards = [asked(visitors, "10.0.0.1") for _ in range(3)]
     assert [("You asked" in card) for card in cards] == [True, True, False]
     assert "2 questions a minute" in cards[-1]

@@ -109,11 +109,13 @@ class Postgres:
     def __init__(self, url: str) -> None:
         try:
             from psycopg_pool import ConnectionPool
+
+            from agent import LimitedConnection
         except ImportError as error:
             raise MissingExtraError("bot events in Postgres", extra="postgres") from error
         self._pool: Any = ConnectionPool(
             url, min_size=1, max_size=8, open=True, timeout=10,
-            check=ConnectionPool.check_connection,
+            check=ConnectionPool.check_connection, connection_class=LimitedConnection,
             kwargs={"autocommit": True, "prepare_threshold": None, "connect_timeout": 5},
         )  # fmt: skip
 

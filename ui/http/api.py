@@ -25,6 +25,7 @@ from agent import (
     Withdrawn,
 )
 from tools.errors import AdvisorError, BackendError, UserInputError
+from ui.conversations import ConversationBusy
 from ui.desk import Desk, Overloaded, TookTooLong
 from ui.http.protection import error_body
 
@@ -107,6 +108,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         401: "A bearer token is needed",
         404: "There is no such path or model",
         408: "The request's body did not arrive in time",
+        409: "Another question of the conversation is still being answered",
         413: "The request is too large",
         422: "The request does not have the described form",
         429: "This token has used up its calls for now",
@@ -120,6 +122,8 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 
 def status_of(error: Exception) -> tuple[int, str]:
     """HTTP status and kind of an error."""
+    if isinstance(error, ConversationBusy):
+        return 409, "conversation_busy"
     if isinstance(error, Overloaded):
         return 503, "overloaded"
     if isinstance(error, TookTooLong):
