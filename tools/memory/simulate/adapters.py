@@ -108,9 +108,19 @@ def prepare_kbit(model: nn.Module) -> None:
 
 
 def add_lora(
-    model: nn.Module, targets: Any, *, rank: int, dropout: float, use_dora: bool
+    model: nn.Module,
+    targets: Any,
+    *,
+    rank: int,
+    dropout: float,
+    use_dora: bool,
+    is_autocast: bool,
 ) -> nn.Module:
-    """The model with fp32 adapters (alpha = 2 x rank, no bias) and everything else frozen."""
+    """The model with fp32 adapters (alpha = 2 x rank, no bias) and everything else frozen.
+
+    On 4-bit weights peft leaves an adapter's input as it is under autocast, so that adapters of
+    one input share its 16-bit form; elsewhere each casts its own to fp32.
+    """
     from peft import LoraConfig, get_peft_model
 
     names = _target_names(model, targets)
@@ -121,6 +131,9 @@ def add_lora(
     for parameter in adapted.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
+    for module in adapted.modules():
+        if is_autocast and isinstance(getattr(module, "base_layer", None), Nf4Linear):
+            vars(module)["cast_input_dtype_enabled"] = False
     return adapted
 
 

@@ -47,6 +47,7 @@ def build_on_meta(request: SimulationRequest) -> nn.Module:
             rank=request.lora_rank or 16,
             dropout=request.lora_dropout,
             use_dora=request.method == "dora",
+            is_autocast=request.autocast or request.precision in ("bf16-mixed", "fp16-mixed"),
         )
     return model
 
