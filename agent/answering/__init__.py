@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import threading
 from collections.abc import Callable
 from types import ModuleType
@@ -38,16 +37,11 @@ _CAPABILITIES = (
     "prefill_oom", "kv_cache",
     "remaining", "budget_hours", "sums", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
-    "spot_notice", "cpu_type", "by_need", "host",
+    "spot_notice", "cpu_type", "by_need", "id_tables", "largest_trained", "host",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""
 _LEFT_ALONE = ("out_of_scope", "invalid_input")
-_SPEED = re.compile(
-    r"tok(?:en)?s?\s?(?:/|per|a)\s?s|t/s|每秒(?:多少|几|大概|能)?.{0,6}(?:token|字)|decode speed"
-    r"|how fast|(?:token|字)/秒|推理速度|生成速度|解码速度",
-    re.IGNORECASE,
-)
 _IMPORTING = threading.Lock()
 
 
@@ -55,12 +49,6 @@ def _module(name: str) -> ModuleType:
     """A composer's module. They import one another, so only one thread at a time may begin."""
     with _IMPORTING:
         return importlib.import_module(f"agent.answering.{name}")
-
-
-def asks_speed(request: Request) -> bool:
-    """Whether tokens per second are asked for."""
-    has_card = request.slots.gpu not in (None, "none")
-    return has_card and _SPEED.search(request.search_query) is not None
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -86,7 +74,7 @@ def _composed(request: Request, context: Context) -> Plan:
     if prices.is_price_ranking(request):
         return cast(Plan, prices.compose_ranking(request))
     name = _MODULES[request.intent]
-    if name == "fit" and request.slots.task == "infer" and asks_speed(request):
+    if name == "fit" and request.slots.task == "infer" and _module("decode").asks_speed(request):
         name = "plans"
     if _module("tables").is_for_host(request, name):
         name = "cpu_or_gpu"

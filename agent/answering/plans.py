@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.answer import Answer, AssumptionOut, Verdict
 from agent.answering.assumed import say_assumptions
+from agent.answering.decode import asks_speed
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import Found, settled
 from agent.answering.host import compose_host, is_host_question
@@ -57,7 +58,7 @@ def compose(request: Request, context: Context) -> Plan:
     is_plan = request.intent == "multi_gpu_plan" or is_split(request)
     if is_plan and ((slots.gpu_count or slots.tp or 1) > 1):
         return (yield from _layout(draft))
-    return (yield from _serving_plan(draft))
+    return (yield from serving_plan(draft))
 
 
 def _without_model(draft: Draft) -> Steps:
@@ -142,7 +143,7 @@ def _layout(draft: Draft) -> Steps:
     draft.use(*results)
     model = results[0].report
     if not isinstance(model, ModelReport) or not model.attention_heads:
-        return (yield from _serving_plan(draft))
+        return (yield from serving_plan(draft))
     heads, kv = model.attention_heads, model.kv_heads or model.attention_heads
     if (slots.nodes or 1) > 1:
         return (yield from _cluster(draft, cards, heads, kv))
@@ -150,7 +151,7 @@ def _layout(draft: Draft) -> Steps:
     asked = slots.tp or cards
     best = max(sizes)
     if asked in sizes:
-        return (yield from _serving_plan(draft, model=model, sizes=sizes))
+        return (yield from serving_plan(draft, model=model, sizes=sizes))
     forms = [None, "int4"] if slots.quantization is None else [None]
     trials = [(form, size) for form in forms for size in sorted({1, best, *sizes[-2:]})]
     reports = yield tuple(_estimate(draft, form, size) for form, size in trials)
@@ -232,7 +233,7 @@ def _cluster(draft: Draft, cards: int, heads: int, kv: int) -> Steps:
     draft.use(*results)
     report = results[0].report
     if not isinstance(report, MemoryReport) or report.usable_bytes is None:
-        return (yield from _serving_plan(draft))
+        return (yield from serving_plan(draft))
     label = report.label_gb or 0
     weights = report.weights_bytes * report.gpu_count
     draft.figure("total_label", label * cards, "GB", formula="cards * label")
@@ -265,7 +266,7 @@ def _cluster(draft: Draft, cards: int, heads: int, kv: int) -> Steps:
 # ---- serving
 
 
-def _serving_plan(
+def serving_plan(
     draft: Draft, *, model: ModelReport | None = None, sizes: list[int] | None = None
 ) -> Steps:
     """Fit, room for the cache, and speed."""
@@ -357,4 +358,5 @@ def _speed(
     draft.use(*results)
     speed = results[0].report
     if isinstance(speed, TimeReport):
-        say_serving_speed(draft, speed, concurrency, importance=DETAIL)
+        is_asked = asks_speed(draft.request)
+        say_serving_speed(draft, speed, concurrency, importance=HEAD if is_asked else DETAIL)

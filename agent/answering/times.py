@@ -7,19 +7,20 @@ from typing import Any
 
 from agent.answer import Answer, AssumptionOut
 from agent.answering import concept, cost
-from agent.answering.decode import say_ceiling
+from agent.answering.decode import asks_fit, say_ceiling
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import quoted_hint
 from agent.answering.machines import provider_name, short_line
-from agent.answering.numbers import count, duration, money, rate, whole
+from agent.answering.numbers import count, duration, gib, money, rate, whole
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.price_said import say_cost_at_price
 from agent.answering.renting import default_provider, default_region
-from agent.answering.run_words import joined, value_name
+from agent.answering.run_words import joined, memory_arguments, outcome, value_name
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.memory import MemoryReport
 from agent.toolbox.offers import InstanceOut
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.timing import TimeReport
@@ -269,12 +270,21 @@ def _serving(draft: Draft) -> Steps:
     results = yield (
         Call("estimate_time_and_cost",
              time_arguments(draft, task="infer", concurrency=concurrency, batch=None)),
+        Call("estimate_memory", memory_arguments(slots, task="infer")),
     )  # fmt: skip
+    report, memory = results[0].report, results[1].report
+    is_short = isinstance(memory, MemoryReport) and memory.verdict == "does_not_fit"
+    if is_short or asks_fit(draft.request):
+        from agent.answering.plans import serving_plan
+
+        return (yield from serving_plan(draft))
     draft.use(*results)
-    report = results[0].report
     if not isinstance(report, TimeReport) or report.stream_tokens_per_s is None:
         return cannot(draft, results[0])
     say_serving_speed(draft, report, concurrency)
+    if isinstance(memory, MemoryReport) and memory.usable_bytes is not None:
+        draft.say("times.room", need=gib(memory.process_bytes), usable=gib(memory.usable_bytes),
+                  outcome=outcome(draft, memory))  # fmt: skip
     if report.gpu_count > 1:
         draft.say("times.multi", gpu=slots.gpu)
     draft.assume(report.assumptions)
@@ -288,14 +298,22 @@ def say_serving_speed(
     stream, total, ttft = report.stream_tokens_per_s, report.tokens_per_s, report.ttft_s
     if stream is None or total is None or ttft is None:
         return
+    held = {a.name: a.value for a in report.assumptions}
+    slots = draft.request.slots
+    prompt = slots.input_len or held.get("prompt_len") or slots.seq_len
+    output = slots.output_len or held.get("output_len")
+    for name, tokens in (("prompt_len", prompt), ("output_len", output)):
+        draft.figure(name, int(tokens or 0), "token", formula="of the speed that is told")
     draft.say(
-        "times.serving",
+        "times.serving" if concurrency > 1 else "times.serving_one",
         speed=rate(stream.value, 2),
         low=whole(stream.low),
         high=whole(stream.high),
         ttft=format_significant(ttft.value, 2),
         total=rate(total.value, 2),
         concurrency=concurrency,
+        prompt=prompt,
+        output=output,
         importance=importance,
     )
-    say_ceiling(draft, report, concurrency)
+    say_ceiling(draft, report, concurrency, importance=max(importance, BODY))

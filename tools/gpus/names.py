@@ -203,12 +203,23 @@ _STRONG_NUMBERS = re.compile(r"[345]0[5-9]0")
 """Numbers that hardly ever mean anything but a card."""
 
 
+_RATE = re.compile(r" ?(?:tokens?|tok) ?(?:/|per|每|a) ?(?:s|秒)")
+_REACHED = re.compile(
+    r"(?<![a-z])(?:get|gets|got|getting|see|seeing|reach|reaches|about|around|only|at|is|are|~)\s?\Z"
+    r"|(?:约|大概|达到|能到|到|有|跑出|只有|是|才)\s?\Z"
+)
+"""In front of a rate: a speed that was measured, not a card of which a speed is asked."""
+
+
 def _is_bare_card(folded: str, reading: Reading, key_start: int, key_end: int) -> bool:
     """Whether a number without GTX or RTX stands in the place of a card."""
     if reading.count is not None and reading.count > _MOST_BARE:
         return False
     if reading.count is not None or reading.size_gb is not None:
         return not _unit_follows(folded, key_end)
+    is_rate = _RATE.match(folded, key_end) and _STRONG_NUMBERS.fullmatch(reading.key)
+    if is_rate and not _REACHED.search(folded[max(0, key_start - 16) : key_start]):
+        return True
     if _unit_follows(folded, key_end) or _unit_precedes(folded, key_start):
         return False
     if _STRONG_NUMBERS.fullmatch(reading.key):
