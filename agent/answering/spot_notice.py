@@ -14,6 +14,7 @@ from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.spot import SpotReport, SpotTerms
+from agent.understanding.numerals import parse_number
 from tools.units import format_significant
 
 _NOTICE = re.compile(
@@ -24,6 +25,26 @@ _NOTICE = re.compile(
     r"|(?:多久|几分钟|多长时间)[^。?]{0,10}(?:通知|预警|提醒)",
     re.IGNORECASE,
 )
+_N = r"(?P<n>\d{1,3}|[一二两三四五六七八九十]{1,3}|one|two|three|five|ten|thirty)"
+_CLAIMS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:提前|只有|只给|只留|就给|给你?)[^,，。;；?？\d一二两三四五六七八九十]{{0,4}}{_N}\s?(?P<unit>分钟|秒)",
+        rf"{_N}\s?(?P<unit>分钟|秒)钟?[^,，。;；?？]{{0,4}}(?:通知|预警|提醒|说一声|打招呼|告诉)",
+        rf"(?<![\w.]){_N}[- ]?(?P<unit>minutes?|mins?|seconds?|secs?|s)(?:'s?)?\s"
+        r"(?:of\s)?(?:an?\s)?(?:advance\s|early\s|prior\s)?(?:warning|notice|heads[- ]?up)",
+        rf"(?:warn|notif|tell)\w*(?:\s\w+){{0,2}}\s{_N}[- ]?"
+        r"(?P<unit>minutes?|mins?|seconds?|secs?|s)\s(?:ahead|before|early|in advance|prior)",
+    )
+)
+_ABOUT_NOTICE = re.compile(
+    r"提前|通知|预警|提醒|说一声|打招呼|(?:回收|中断|释放|收走)(?:之)?前"
+    r"|warn|notice|heads[- ]?up|notif|ahead",
+    re.IGNORECASE,
+)
+_WORDS = {"one": 1.0, "two": 2.0, "three": 3.0, "five": 5.0, "ten": 10.0, "thirty": 30.0}
+_CLOSE = 0.25
+"""Share by which a time may be off and still be the same notice."""
 _SPOT = re.compile(r"spot|preempt|抢占|竞价|回收|reclaim|evict|yank", re.IGNORECASE)
 _RATE_MB_S, _BYTES_OF_A_BILLION = 350.0, 14e9
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
@@ -32,7 +53,23 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 def applies(request: Request, context: Context) -> bool:
     """True for the warning before a spot machine is taken."""
     text = request.search_query
-    return _NOTICE.search(text) is not None and _SPOT.search(text) is not None
+    if _SPOT.search(text) is None:
+        return False
+    return _NOTICE.search(text) is not None or minutes_claimed(request) is not None
+
+
+def minutes_claimed(request: Request) -> float | None:
+    """The notice that a question takes for granted, in minutes; None where it claims none."""
+    slots, text = request.slots, request.search_query
+    is_sum = slots.ckpt_minutes is not None or slots.mtbf_hours is not None
+    if is_sum or slots.price is not None or _ABOUT_NOTICE.search(text) is None:
+        return None
+    found = next((hit for hit in (p.search(text) for p in _CLAIMS) if hit is not None), None)
+    if found is None:
+        return None
+    value = _WORDS.get(found["n"].lower()) or parse_number(found["n"])
+    is_minutes = found["unit"][0] in "分mM"
+    return None if not value else value if is_minutes else value / 60
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -47,7 +84,9 @@ def compose(request: Request, context: Context) -> Plan:
         draft.add(results[0].hint or "", importance=HEAD)
         return draft.finish("not_applicable")
     terms = {row.provider: row for row in report.terms if row.notice_minutes is not None}
-    shown = [terms[name] for name in asked if name in terms] or list(terms.values())
+    named = [terms[name] for name in asked if name in terms]
+    shown = named or list(terms.values())
+    _put_right(draft, named)
     draft.say("spot_notice.head", items=joined(draft, [_item(draft, row) for row in shown]),
               importance=HEAD)  # fmt: skip
     for name in asked:
@@ -56,6 +95,29 @@ def compose(request: Request, context: Context) -> Plan:
     _say_catch(draft, min(row.notice_minutes or 0 for row in shown))
     say_cited(draft, passages_in(results)[:2])
     return draft.finish("not_applicable", intent="spot_checkpoint")
+
+
+def _put_right(draft: Draft, rows: list[SpotTerms]) -> None:
+    """A notice said of a cloud that gives another one."""
+    claimed = minutes_claimed(draft.request)
+    if claimed is None:
+        return
+    draft.figure("notice_said", claimed * 60, "s", sources=("user:notice",))
+    if rows and all(_is_close(row.notice_minutes or 0, claimed) for row in rows):
+        names = joined(draft, [provider_name(draft, row.provider) for row in rows])
+        draft.say("spot_notice.right", provider=names, importance=HEAD)
+    for row in rows:
+        real = row.notice_minutes or 0
+        if _is_close(real, claimed):
+            continue
+        values = {"provider": provider_name(draft, row.provider), "notice": _time(draft, real),
+                  "claimed": _time(draft, claimed)}  # fmt: skip
+        draft.correct(draft.phrase("spot_notice.premise", **values),
+                      draft.phrase("spot_notice.fact", **values), row.source)  # fmt: skip
+
+
+def _is_close(real: float, claimed: float) -> bool:
+    return abs(real - claimed) <= _CLOSE * max(real, claimed)
 
 
 def _time(draft: Draft, minutes: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import islice
 
@@ -29,6 +30,16 @@ _ASKED_FOR = re.compile(
 """A clause of its own that says which language the answer is to be in."""
 _FULL_WIDTH = str.maketrans("\uff0c\uff1b\uff01\uff1f\uff1a\uff08\uff09", ",;!?:()")
 _ENGLISH_NAMES = ("english", "英文", "英语")
+_PASTED = re.compile(
+    r"```.*?(?:```|\Z)"
+    r"|^[ \t]*(?:[-*]\s)?[\"']?[A-Za-z][\w.\-]{1,40}[\"']?[ \t]*[:=](?!/)[^\n?\uff1f]*$"
+    r"|^[ \t]*(?:[#|+{}\[\]\"]|//|--|\$ |>>>|File \"|Traceback|raise |at |CUDA_VISIBLE"
+    r"|\d{4}-\d\d-\d\d"
+    r"|(?:INFO|ERROR|WARNING|WARN|DEBUG|CRITICAL|FATAL)\b)[^\n]*$"
+    r"|[A-Za-z_.]*(?:Error|Exception): [^\n\u3400-\u9fff]*",
+    re.DOTALL | re.MULTILINE,
+)
+"""What was not written but pasted: code between fences, settings, log lines, an error's text."""
 _READ = 4000
 """Characters at either end that are looked at."""
 
@@ -51,22 +62,39 @@ def language_asked(text: str) -> tuple[Language | None, list[tuple[int, int]]]:
 
 
 def language_of(text: str, history_language: Language | None = None) -> Language:
-    """Language of a text: zh when it has Chinese of its own, else en.
+    r"""Language of the words outside what was pasted: zh where Chinese stands there.
 
     In an English sentence a Chinese name or a word in brackets does not count. A text of one or
-    two words ("8k?") keeps the language of the conversation.
+    two words ("8k?"), of names and numbers only, or only pasted keeps the language of the
+    conversation; without one, that of the user's system.
 
     >>> language_of("7B 微调能在 A10 上跑吗"), language_of("will 7B fit on an A10?")
     ('zh', 'en')
     >>> language_of("will 通义千问 7B fit on the A10 (显存24G)?")
     'en'
+    >>> language_of("why does this fail?\nlr: 1e-4  # 学习率\nbatch: 4  # 批大小")
+    'en'
     """
     part = text if len(text) <= 2 * _READ else text[:_READ] + "\n" + text[-_READ:]
-    if _HAN.search(part):
-        is_english = len(list(islice(_ENGLISH.finditer(part), 3))) == 3
-        own = _NAMES.sub("", _ASIDE.sub("", part)) if is_english else part
-        if _HAN.search(own):
-            return "zh"
-    if history_language is not None and len(_WORD.findall(part)) <= 2:
+    own = _PASTED.sub(" ", part)
+    is_english = len(list(islice(_ENGLISH.finditer(own), 3))) == 3
+    if _HAN.search(_NAMES.sub("", _ASIDE.sub("", own)) if is_english else own):
+        return "zh"
+    if _ENGLISH.search(own) is not None and (history_language is None or not _is_brief(own)):
+        return "en"
+    if history_language is not None:
         return history_language
-    return "en"
+    return "zh" if _HAN.search(text) and not is_english else _system_language()
+
+
+def _is_brief(text: str) -> bool:
+    return len(_WORD.findall(text)) <= 2
+
+
+def _system_language() -> Language:
+    """Language of the locale that this runs in: for texts that are in no language."""
+    setting = next(filter(None, (os.environ.get(name) for name in _LOCALE)), "")
+    return "zh" if setting.lower().startswith("zh") else "en"
+
+
+_LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent import ungrounded
 from agent.answer import Answer
 from agent.answering import compose
 from agent.answering.plan import Context, advance
@@ -22,6 +23,13 @@ def answered(question: str, *, own_machine: bool = False) -> tuple[Answer, list[
         if isinstance(step, Answer):
             return step, results
         results += [tools[call.name].call(call.arguments) for call in step]
+
+
+def answer(question: str) -> Answer:
+    """The embedded answer to a question, in which no number is without an origin."""
+    found, _ = answered(question)
+    assert not ungrounded(found, question=question)
+    return found
 
 
 def evidence_of(question: str) -> tuple[Evidence, Answer]:

@@ -26,15 +26,19 @@ _HOURS = {"小": 1.0, "h": 1.0, "分": 1 / 60, "m": 1 / 60, "天": 24.0, "d": 24
           "w": 168.0}  # fmt: skip
 _TAKEN = (
     r"(?:被|会被|要被)?(?:系统|平台)?(?:回收|中断|释放|抢占|打断|掉线|驱逐|停掉|收走|收回|收掉|抢走|踢掉|踢|收"
-    r"|抢)"
+    r"|抢|断(?!点)|没了|没|挂掉|挂)"
 )
-_TAKEN_EN = r"(?:reclaim(?:ed|s)?|interrupt(?:ed|s|ions?)?|preempt(?:ed|s|ions?)?|evict(?:ed|s)?)"
+_TAKEN_EN = (
+    r"(?:reclaim(?:ed|s)?|interrupt(?:ed|s|ions?)?|preempt(?:ed|s|ions?)?|evict(?:ed|s)?"
+    r"|(?<![a-z])(?:dies|die|killed|lost|yanked|pulled|taken(?: away)?|goes away|disappears))"
+)
 _ABOUT = r"(?:about|roughly|around|on average|approximately)?\s?"
 _INTERRUPTED = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"(?:平均|大概|大约|每隔?|约)+\s?{_SPAN}\s?(?:左右)?(?:就|会|都)?{_TAKEN}",
-        rf"{_SPAN}\s?(?:左右)?(?:就|会)?{_TAKEN}一?次",
+        rf"(?:平均|大概|大约|差不多|一般|通常|基本|每隔?|约)+(?:是|跑|撑|隔)?\s?{_SPAN}\s?(?:左右)?"
+        rf"(?:就|会|都|要|得)*{_TAKEN}",
+        rf"{_SPAN}\s?(?:左右)?(?:就|会|要|得)*{_TAKEN}一?[次回趟]",
         rf"{_TAKEN}(?:间隔|周期)[^\d,。;\n]{{0,6}}{_SPAN}",
         rf"(?:存活|能活|活|寿命|活得了|挺|撑)(?:时间)?(?:平均|大概|大约|约|只有|也就|不过|了)*\s?{_SPAN}",
         rf"(?<![a-z])(?:lives?|lifetime|life|survives?|lasts?|stays? up|uptime)(?:\sis|\sof"
@@ -78,7 +82,8 @@ _ONE_OF_RENT = re.compile(
 )
 """One day or week of use: "租一周", "for one week"."""
 _RUN_HOURS = re.compile(
-    rf"(?:连续|持续|一共|总共|跑|开|用|租|训练?)(?:了|上|满)?\s?{_N}\s?(?:个)?小时(?!一?次)"
+    rf"(?:连续|持续|一共|总共|跑|开|用|租|训练?|挂|烧)(?:了|上|满|够)?\s?{_N}\s?(?:个)?(?:小时|钟头)(?!一?次)"
+    r"|(?<![\d.])(?P<o>[2-9]|[1-9]\d{1,4})\s?个?(?:小时|钟头)(?=\s?(?:大概|一共|总共|下来)?(?:要|得|花)?多少)"
     rf"|(?<![a-z])(?:for|run|rent|use)\s(?:it\s)?(?:for\s)?(?P<m>\d{{1,5}})\s?(?:hours|hrs|h)(?![a-z])"
 )
 _ONE = ("一", "1", "a", "one", "an")
@@ -219,7 +224,7 @@ def _read_days(document: Document, board: Board) -> None:
         )
         document.take(one.start(), one.end())
     elif (run := _RUN_HOURS.search(text)) is not None and run["n"] not in _ONE:
-        value = _value(run["n"] or run["m"])
+        value = _value(run["n"] or run["m"] or run["o"])
         if value:
             board.add("hours", value, run.start(), run.end(), weight=2.0)
             document.take(run.start(), run.end())

@@ -14,6 +14,7 @@ from agent.understanding.text import Document
 
 _MOST = 60
 """Matches of one pattern that are looked at."""
+_START = r"(?<!\d)"
 _AMOUNT = rf"(?:{DIGITS}|{HAN}{{1,9}})(?:\s?(?:[kw](?![a-z0-9])|[万千]))?"
 _FRONT = re.compile(
     rf"(?P<currency>usd|us\$|cny|rmb|\$|¥|€|人民币|美元|美金)\s?(?P<amount>{_AMOUNT})"
@@ -52,6 +53,18 @@ _PIECES = re.compile(
     r"(?![\d\u3400-\u9fff]|\s?(?:张|卡|gpu))"
 )
 """Yuan with a tenth behind: 4块2, 三块五."""
+_HOUR = r"(?:个?小时|钟头|(?:hours?|hrs?|h)(?![a-z0-9]))"
+_BARE = rf"(?<![a-z0-9.:/x*]){_START}(?P<amount>\d{{1,3}}(?:\.\d{{1,3}})?)"
+_BARE_RATES = (
+    re.compile(rf"{_BARE}\s?(?:/\s?|per\s|an?\s|each\s|每个?|一个?){_HOUR}"),
+    re.compile(
+        rf"(?:每个?|一个?|per\s|an?\s|each\s){_HOUR}\s?(?:才|只要|只|要|是|大概|大约|约|差不多|收|卖|is|for|at|:|=)?\s?"
+        rf"{_BARE.replace('(?<![a-z0-9.:/x*])', '')}(?![\d.])"
+        r"(?=\s*(?:[,。;!?\n)]|$)|\s+(?![张个条次台份\d])|的?[跑挂开租用连训烧包买])"
+    ),
+)
+"""A rate that is only a number beside an hour: "1.88 一小时", "2.1/h"."""
+_RENTED = ("card", "provider", "instance_mention")
 _REFUSED = re.compile(
     rf"(?:超过|超了|高于|贵于|大于|多于|over|above|more than)\s?\$?(?P<amount>{_AMOUNT})"
     r"\s?(?P<currency>usd|dollars?|bucks|\$|元|块|刀)?"
@@ -88,6 +101,7 @@ def read_money(document: Document, board: Board) -> None:
             slot = "budget" if table("money", "budget").has(near) else "price"
             before = text[max(0, found.start() - 6) : found.start()]
             _note(document, board, slot, found, _currency(found["currency"]), before)
+    _read_bare_rates(document, board)
     for found in islice(_DISCOUNT.finditer(text), _MOST):
         share = found["share"] or found["share2"] or found["share3"]
         value = parse_number(found["tenths"] or found["off"] or share or found["cheng"])
@@ -96,6 +110,24 @@ def read_money(document: Document, board: Board) -> None:
             factor = value / 100 if share else factor
             board.add("discount", round(factor, 4), found.start(), found.end())
             document.take(found.start(), found.end())
+
+
+def _read_bare_rates(document: Document, board: Board) -> None:
+    """Note the hourly price of what is rented, where only a number says it."""
+    text = document.text
+    clouds = table("money", "dollar_clouds").has(text)
+    if not (clouds or any(board.has(slot) for slot in _RENTED)) or board.has("price"):
+        return
+    for pattern in _BARE_RATES:
+        for found in islice(pattern.finditer(text), _MOST):
+            amount = parse_number(found["amount"])
+            if not amount or not document.is_free(*found.span("amount")):
+                continue
+            currency = "USD" if clouds or text.isascii() else "CNY"
+            price = Money(amount=amount, currency=currency, per="hour")
+            board.add("price", price, found.start(), found.end())
+            document.take(found.start(), found.end())
+            return
 
 
 def _read_pieces(document: Document, board: Board) -> None:

@@ -36,7 +36,7 @@ _PROGRESS = re.compile(
     rf"|(?:steps?|iter(?:ation)?s?|步)\s?:?\s?(?P<done2>{DIGITS}k?)\s?(?:/|of|out of|\(共)\s?"
     rf"(?P<total2>{DIGITS}k?)"
     rf"|(?P<done3>{_START}{DIGITS}k?)\s?(?:/|of|out of)\s?(?P<total3>{DIGITS}k?)"
-    r"\s?(?:steps?|iters?|步)"
+    r"\s?(?:steps?|iters?|步|(?=[\s,\[(|<:?.\d]{0,24}(?:s/(?:it|step)|(?:it|step)s?/s|秒/(?:步|it))))"
 )
 _DONE = tuple(
     re.compile(pattern)
@@ -124,7 +124,8 @@ def _read_runs(document: Document, board: Board) -> None:
 def _read_progress(document: Document, board: Board) -> None:
     text = document.rest()
     for found in islice(_PROGRESS.finditer(text), _MOST):
-        done = _value(found["done"] or found["done2"] or found["done3"])
+        written = found["done"] or found["done2"] or found["done3"]
+        done = 0 if parse_number(written) == 0 else _value(written)
         total = _value(found["total"] or found["total2"] or found["total3"])
         if done is not None and total is not None and done < total:
             board.add("steps_done", done, found.start(), found.end(), weight=4)

@@ -122,6 +122,8 @@ def _read_providers(text: str, board: Board) -> None:
         board.add("provider", mention.provider, mention.start, mention.end)
     for hit in words("provider_products").find(text):
         board.add("provider", hit.value, hit.start, hit.end, weight=0.5)
+    for hit in words("provider_terms").find(text) if not board.has("provider") else ():
+        board.add("provider", hit.value, hit.start, hit.end, weight=0.5)
 
 
 def _read_precision(text: str, board: Board) -> None:
