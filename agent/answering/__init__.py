@@ -38,6 +38,7 @@ _CAPABILITIES = (
     "remaining", "budget_hours", "sums", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
     "spot_notice", "cpu_type", "by_need", "id_tables", "largest_trained", "host",
+    "pooled", "shared_card",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""

@@ -208,3 +208,36 @@ def _say_ways(
     draft.bullets(lines, title=draft.phrase("engine_start.ways", length=f"{length:,}"))
     asked = results[-1].report
     return memory_range(asked) if isinstance(asked, MemoryReport) else None
+
+
+# ---- no room for the cache
+
+
+_USUAL_SHARE, _MOST_SHARE = 0.9, 0.95
+"""vLLM's share of a card when nothing is set, and what a card of its own bears."""
+
+
+def says_no_blocks(request: Request) -> bool:
+    """Whether the engine found no room for its cache after its profile run."""
+    return any(item.fields.get("message") == "no_cache_memory" for item in request.pasted)
+
+
+def say_no_blocks(draft: Draft, report: MemoryReport) -> None:
+    """The engine's share of the card against what it needs before the cache, and the settings."""
+    slots, usable = draft.request.slots, report.usable_bytes
+    if usable is None:
+        return
+    share = slots.gpu_memory_utilization or _USUAL_SHARE
+    budget, before = usable * share, report.process_bytes - report.kv_cache_bytes
+    draft.figure("utilization", share, "1", sources=("user:gpu_memory_utilization",))
+    draft.figure("utilization_to_set", _MOST_SHARE, "1", formula="a card without other processes")
+    draft.figure("pool", budget, "B", formula="usable * utilization")
+    draft.figure("before_cache", before, "B", formula="process - cache")
+    draft.figure("pool_to_set", usable * _MOST_SHARE, "B", formula="usable * utilization_to_set")
+    key = "no_blocks" if before < budget else "no_blocks_short"
+    draft.say(f"engine_start.{key}", usable=gib(usable), share=f"{share:g}", budget=gib(budget),
+              weights=gib(report.weights_bytes), before=gib(before), importance=HEAD)  # fmt: skip
+    if report.verdict == "does_not_fit":
+        return  # the ways out follow: no setting of the engine is enough
+    draft.say("engine_start.no_blocks_fix", most=f"{_MOST_SHARE:g}",
+              budget=gib(usable * _MOST_SHARE), importance=HEAD)  # fmt: skip

@@ -9,6 +9,7 @@ from dataclasses import replace
 from agent.answer import Answer, MemoryRange, Verdict
 from agent.answering.assumed import say_assumptions
 from agent.answering.draft import BODY, HEAD, Draft
+from agent.answering.engine_start import say_no_blocks, says_no_blocks
 from agent.answering.fewer_cards import is_of_fewer_cards, say_before_more_cards
 from agent.answering.found import Found, settled
 from agent.answering.numbers import gib
@@ -69,6 +70,9 @@ def compose(request: Request, context: Context) -> Plan:
     is_blocked = log is not None and say_cuda_error(draft, log, found.report)
     if refused:
         return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
+
+    if found.report is not None and says_no_blocks(request):
+        say_no_blocks(draft, found.report)
     is_told = found.report is not None and bool(found.report.changes)
     say_checks(draft, importance=BODY, told=("serving",) if is_told else ())
     if _was_killed(request) and log is None:

@@ -154,10 +154,36 @@ def say_cuda_error(draft: Draft, log: Pasted, report: MemoryReport | None) -> bo
         _say_others(draft, log, others, is_short=is_short)
     else:
         draft.withdraw_corrections("user:pasted_log")
-    if not others and fits:
+    on_one = report is not None and not others and _is_on_one_card(log, report)
+    if on_one and report is not None:
+        _say_on_one_card(draft, log, report)
+    elif not others and fits:
         draft.lead("symptoms.should_fit")
     _say_request(draft, log.fields, report, is_blocked=bool(others))
     return bool(others)
+
+
+_MOST_OF = 0.8
+"""Share of a card from which a whole model fills it."""
+
+
+def _is_on_one_card(log: Pasted, report: MemoryReport) -> bool:
+    """Whether a model meant for several cards was loaded onto the one that is full."""
+    held = log.fields.get("this_process_bytes") or log.fields.get("allocated_bytes") or 0
+    whole = report.weights_bytes * report.gpu_count
+    card = report.usable_bytes or log.fields.get("total_bytes") or 0
+    is_split = report.gpu_count > 1 and report.task != "train" and report.verdict != "does_not_fit"
+    return is_split and held > report.high_bytes and whole > _MOST_OF * card
+
+
+def _say_on_one_card(draft: Draft, log: Pasted, report: MemoryReport) -> None:
+    whole = report.weights_bytes * report.gpu_count
+    draft.figure("weights_of_the_model", whole, "B", formula="weights per card * cards")
+    draft.figure("cards", report.gpu_count, "1", sources=("user:gpu_count",))
+    index = log.fields.get("gpu_index") or 0
+    draft.figure("gpu_index", index, "1", sources=("user:log",))
+    draft.lead("symptoms.on_one_card", index=index, weights=gib(whole), count=report.gpu_count,
+               share=gib(report.process_bytes))  # fmt: skip
 
 
 def _record_log(draft: Draft, log: Pasted) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from agent.understanding.premise_scene import Fields, Scene, short_name, sizes_of
 from agent.understanding.readers.names import Card
+from tools.errors import UserInputError
+from tools.gpus import GpuSpec
 
 
 def _cc(card: Card) -> str:
@@ -49,16 +51,55 @@ def _size_said_of(text: str, card: Card) -> float | None:
 
 
 def nvlink(scene: Scene) -> list[Fields]:
-    """NVLink said of a card that has none."""
-    return [
+    """NVLink said of a card that has none, or of a type that carries such cards."""
+    found = [
         {"card": short_name(card.spec.name), "source": card.spec.source.id}
         for card in scene.cards
         if card.spec.nvlink is False and scene.near("nvlink", card)
     ]
+    for mention in scene.instances if scene.claims("nvlink") and not scene.cards else ():
+        specs = [_spec_of(label) for f in mention.lookup.families for label in f.gpu_labels]
+        if specs and all(spec is not None and spec.nvlink is False for spec in specs):
+            spec = next(spec for spec in specs if spec is not None)
+            label = f"{mention.text} ({short_name(spec.name)})"
+            found.append({"card": label, "source": spec.source.id})
+    return found
+
+
+def _spec_of(label: str) -> GpuSpec | None:
+    from tools.gpus import find_gpu
+
+    try:
+        return find_gpu(label).spec
+    except UserInputError:
+        return None
+
+
+def modified_card(scene: Scene) -> list[Fields]:
+    """A board with memory that third parties put on it, taken for the maker's own."""
+    if not scene.says("official"):
+        return []
+    found = []
+    for card in scene.cards:
+        own = card.spec.name.partition(" (modified)")[0]
+        if own == card.spec.name:
+            continue
+        size = f"{card.spec.memory_label_gb:g}"
+        base = own.removesuffix(f" {size}GB")
+        sizes = [s for s in sizes_of(short_name(base)) if f"{s:g}" != size]
+        found.append(
+            {
+                "card": short_name(base), "given": size, "source": card.spec.source.id,
+                "sizes": "/".join(f"{s:g}" for s in sizes),
+            }
+        )  # fmt: skip
+    return found
 
 
 def pooled_memory(scene: Scene) -> list[Fields]:
     """Cards whose summed memory is set against a need that no single one meets."""
+    if any(reading.value > 1 for reading in scene.board.of("tp")):
+        return []  # the model is split, and the sum is what it is split over
     if not scene.cards and scene.out.get("gpu_mem_gb"):
         return _pooled_class(scene)
     for card in scene.cards:
@@ -161,5 +202,15 @@ def same_card(scene: Scene) -> list[Fields]:
 
 CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
     check.__name__: check
-    for check in (card_size, nvlink, pooled_memory, bf16, fp8, flash_attention, mig, same_card)
+    for check in (
+        card_size,
+        modified_card,
+        nvlink,
+        pooled_memory,
+        bf16,
+        fp8,
+        flash_attention,
+        mig,
+        same_card,
+    )
 }
