@@ -14,7 +14,8 @@ from tools.models import ModelSpec
 
 _BY_OBJECTIVE = {"mlm": "mlm", "contrastive": "embed"}
 _PREFIXES = (("timm/", "timm"), ("ultralytics/", "yolo"), ("nvidia/seg", "segformer"),
-             ("facebook/detr", "detr"), ("facebook/sam", "sam"))  # fmt: skip
+             ("facebook/detr", "detr"), ("facebook/sam", "sam"),
+             ("openai/clip", "clip"))  # fmt: skip
 _OPTIMIZERS = {"adam": "adamw", "sgd-momentum": "sgd-momentum"}
 _SAME = (
     "precision", "lora_rank", "lora_targets", "seq_len", "gradient_checkpointing", "attention",
@@ -33,7 +34,7 @@ def kind_of(spec: ModelSpec, objective: str | None = None) -> str:
     if spec.formula == "bert":
         fallback = "embed" if spec.kind == "embedding" else "bert"
         return _BY_OBJECTIVE.get(str(objective), fallback)
-    if spec.kind in ("decoder-lm", "moe-lm", "embedding", "reranker"):
+    if spec.kind in ("decoder-lm", "moe-lm", "reranker") or spec.formula == "decoder":
         return "decoder"
     if spec.formula == "t5":
         return "t5"

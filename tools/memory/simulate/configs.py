@@ -181,6 +181,16 @@ def _sam(spec: ModelSpec) -> dict[str, Any]:
     return {"model_type": "sam", "vision_config": vision}
 
 
+def _clip(spec: ModelSpec) -> dict[str, Any]:
+    if "large" not in spec.name:
+        return {"model_type": "clip"}  # ViT-B/32 is the class's own default
+    text = {"hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12}
+    vision = {"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
+              "num_hidden_layers": 24, "patch_size": 14}  # fmt: skip
+    return {"model_type": "clip", "text_config": {**text, "projection_dim": 768},
+            "vision_config": {**vision, "projection_dim": 768}, "projection_dim": 768}  # fmt: skip
+
+
 def _wav2vec2(spec: ModelSpec) -> dict[str, Any]:
     names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
     config = {"model_type": "wav2vec2", **_stated(spec, names)}
@@ -326,6 +336,7 @@ _BY_FORMULA: dict[str, Callable[[ModelSpec], dict[str, Any]]] = {
 }  # fmt: skip
 _BY_PREFIX: tuple[tuple[str, Callable[[ModelSpec], dict[str, Any]]], ...] = (
     ("nvidia/segformer", _segformer), ("facebook/detr", _detr), ("facebook/sam", _sam),
+    ("openai/clip", _clip),
     ("facebook/wav2vec2", _wav2vec2),
 )  # fmt: skip
 _SPECIAL: dict[str, Callable[[ModelSpec], dict[str, Any]]] = {

@@ -55,6 +55,7 @@ _YOLO_MODES = ("bf16-mixed", "fp32", "infer:fp32")
 _VIDEO_MODES = ("lora/full", "lora", "bf16-mixed/full", "infer:pure-bf16", "pure-bf16/full")
 _VAE_MODES = ("infer:fp32", "infer:pure-bf16")
 _SAM_MODES = ("bf16-mixed", "fp32", "infer:fp32", "infer:pure-bf16")
+_CLIP_MODES = ("bf16-mixed", "fp32", "infer:fp32", "infer:pure-bf16", "bf16-mixed/full")
 _T5_MODES = (
     "fp32", "bf16-mixed", "pure-bf16", "lora16", "bf16-mixed/full", "infer:pure-bf16",
     "pure-bf16/full", "lora16/full",
@@ -146,6 +147,8 @@ def _plan(model: str) -> tuple[str, tuple[str, ...], tuple[str, ...], Any]:
         return "detr", _YOLO_MODES, _SQUARE_BASIS, _SQUARE_SAMPLES
     if model.startswith("facebook/sam"):
         return "sam", _SAM_MODES, ("1", "b"), ((2, {"image_px": 1024}), (3, {"image_px": 1024}))
+    if model.startswith("openai/clip"):
+        return "clip", _CLIP_MODES, ("1", "b"), ((2, {"image_px": 224}), (4, {"image_px": 224}))
     if model in denoisers():
         return _denoiser_plan(str(denoisers()[model]["kind"]))
     if "whisper" in model:

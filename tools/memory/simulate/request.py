@@ -14,7 +14,7 @@ from tools.errors import BadQuantityError, UnsupportedError
 KINDS = (
     "decoder", "bert", "mlm", "embed", "timm", "sd15", "sdxl", "sd3", "flux", "whisper", "t5",
     "wav2vec2", "vae", "yolo", "segformer", "detr", "custom", "pixart", "qwenimage", "flux2",
-    "sam", "cogvideox", "wan", "hunyuan", "cogvideox-vae", "wan-vae", "hunyuan-vae",
+    "sam", "clip", "cogvideox", "wan", "hunyuan", "cogvideox-vae", "wan-vae", "hunyuan-vae",
 )  # fmt: skip
 _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "kind": KINDS,

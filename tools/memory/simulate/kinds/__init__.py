@@ -15,7 +15,8 @@ _HOMES = {
     "sd15": "denoiser", "sdxl": "denoiser", "sd3": "denoiser", "flux": "denoiser",
     "pixart": "dit", "qwenimage": "dit", "flux2": "dit", "cogvideox": "video", "wan": "video",
     "hunyuan": "video", "cogvideox-vae": "video", "wan-vae": "video", "hunyuan-vae": "video",
-    "vae": "denoiser", "sam": "sam", "yolo": "yolo", "segformer": "segmenter", "detr": "detector",
+    "vae": "denoiser", "sam": "sam", "clip": "clip",
+    "yolo": "yolo", "segformer": "segmenter", "detr": "detector",
     "custom": "custom",
 }  # fmt: skip
 

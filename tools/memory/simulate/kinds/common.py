@@ -44,11 +44,13 @@ def hf_class_config(request: SimulationRequest) -> Any:
 
 
 def from_config(request: SimulationRequest, auto_class: str, config: Any = None) -> nn.Module:
-    """A transformers model of an Auto class, in the request's dtype and attention."""
+    """A transformers model of an Auto class or a class of its own, in dtype and attention."""
     import transformers
 
     config = config if config is not None else hf_class_config(request)
-    built: nn.Module = getattr(transformers, auto_class).from_config(
+    home = getattr(transformers, auto_class)
+    build = home.from_config if auto_class.startswith("Auto") else home._from_config
+    built: nn.Module = build(
         config,
         dtype=weights_dtype(request),
         attn_implementation=request.attention or default_attention(config),

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tools.memory.simulate.kinds.common import hf_class_config, weights_dtype
+from tools.memory.simulate.kinds.common import from_config, weights_dtype
 from tools.memory.simulate.request import SimulationRequest
 from tools.memory.simulate.steps import LossOf
 
@@ -17,13 +17,7 @@ _PX = 1024
 
 def build(request: SimulationRequest) -> nn.Module:
     """The encoder, prompt encoder and mask decoder of the request's config."""
-    from transformers import SamModel
-
-    model = SamModel._from_config(
-        hf_class_config(request), dtype=weights_dtype(request), attn_implementation="sdpa"
-    )
-    built: nn.Module = model
-    return built
+    return from_config(request, "SamModel")
 
 
 def feed(request: SimulationRequest) -> LossOf:
