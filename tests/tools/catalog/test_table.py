@@ -104,65 +104,65 @@ def test_a_new_provider_is_a_new_file(folder: Path) -> None:
     assert "volcengine" in load(folder).providers
 
 
-ACME = """# name_en = "Acme Cloud"
+ACME = """# name_en = "Fake Cloud"
 # name_zh = "顶点云"
 # home = "cn"
-# aliases = ["acmecloud", "acme"]
-# [sources.acme-page]
+# aliases = ["fakecloud", "fake"]
+# [sources.fake-page]
 # licence = "facts only"
 # published_on = 2026-11-01
 # locator = "acme.example/gpu, price page"
 """
 
 
-def _with_acme(folder: Path, front: str, *, file: str = "acmecloud.csv") -> None:
+def _with_acme(folder: Path, front: str, *, file: str = "fakecloud.csv") -> None:
     header = ",".join(column.name for column in INSTANCE_COLUMNS)
-    row = "a.large,a,gpu,NVIDIA A10,NVIDIA A10,1,1,24,,8,32,,,,,,,,,current,acme-page,"
+    row = "a.large,a,gpu,NVIDIA A10,NVIDIA A10,1,1,24,,8,32,,,,,,,,,current,fake-page,"
     (folder / file).write_text(f"{front}{header}\n{row}\n", encoding="utf-8")
 
 
 def test_one_file_brings_rows_names_and_sources(folder: Path) -> None:
     _with_acme(folder, ACME)
-    (offer,) = [o for o in load(folder).offers if o.provider == "acmecloud"]
-    assert offer.source_ids == ("acme-page",)
-    source = load(folder).sources["acme-page"]
+    (offer,) = [o for o in load(folder).offers if o.provider == "fakecloud"]
+    assert offer.source_ids == ("fake-page",)
+    source = load(folder).sources["fake-page"]
     assert (source.licence, source.published_on) == ("facts only", date(2026, 11, 1))
-    (row,) = [p for p in read_providers(folder) if p.provider == "acmecloud"]
-    assert (row.name_en, row.name_zh, row.home) == ("Acme Cloud", "顶点云", "cn")
-    assert row.aliases == ("acmecloud", "acme")
+    (row,) = [p for p in read_providers(folder) if p.provider == "fakecloud"]
+    assert (row.name_en, row.name_zh, row.home) == ("Fake Cloud", "顶点云", "cn")
+    assert row.aliases == ("fakecloud", "fake")
 
 
 def test_a_provider_without_names_goes_by_its_id(folder: Path) -> None:
     _with_acme(folder, ACME[ACME.index("# [sources") :])
-    (row,) = [p for p in read_providers(folder) if p.provider == "acmecloud"]
-    assert (row.name_en, row.name_zh, row.aliases) == ("acmecloud", "acmecloud", ())
+    (row,) = [p for p in read_providers(folder) if p.provider == "fakecloud"]
+    assert (row.name_en, row.name_zh, row.aliases) == ("fakecloud", "fakecloud", ())
 
 
 def test_names_of_an_own_file_win_over_the_list_of_clouds_without_rows(folder: Path) -> None:
     _with_acme(folder, ACME, file="autodl.csv")
     (row,) = [p for p in read_providers(folder) if p.provider == "autodl"]
-    assert row.name_en == "Acme Cloud"
+    assert row.name_en == "Fake Cloud"
 
 
 def test_two_files_of_a_provider_do_not_both_name_it(folder: Path) -> None:
     _with_acme(folder, ACME)
-    _with_acme(folder, ACME.replace("acme-page", "other"), file="acmecloud.cc-by-sa-4.0.csv")
-    with pytest.raises(CatalogRowError, match="another file of acmecloud"):
+    _with_acme(folder, ACME.replace("fake-page", "other"), file="fakecloud.cc-by-sa-4.0.csv")
+    with pytest.raises(CatalogRowError, match="another file of fakecloud"):
         read_providers(folder)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "field", "reason"),
     [
-        ('# name_en = "Acme Cloud"', "# name_en = Acme", "#", "no TOML"),
+        ('# name_en = "Fake Cloud"', "# name_en = Acme", "#", "no TOML"),
         ("# name_zh", "# name_cn", "name_cn", "known are name_en"),
         ('# name_zh = "顶点云"\n', "", "name_zh", "required"),
-        ('["acmecloud", "acme"]', '"acme"', "aliases", "list"),
-        ('["acmecloud", "acme"]', "[1]", "aliases", "list"),
-        ("# licence", "# license", "sources.acme-page.license", "known are licence"),
-        ("2026-11-01", '"November"', "sources.acme-page.published_on", "date"),
-        ("[sources.acme-page]", "[sources.ecb]", "sources.ecb", "another source"),
-        ('"acme.example/gpu, price page"', '""', "sources.acme-page.locator", "text"),
+        ('["fakecloud", "fake"]', '"fake"', "aliases", "list"),
+        ('["fakecloud", "fake"]', "[1]", "aliases", "list"),
+        ("# licence", "# license", "sources.fake-page.license", "known are licence"),
+        ("2026-11-01", '"November"', "sources.fake-page.published_on", "date"),
+        ("[sources.fake-page]", "[sources.ecb]", "sources.ecb", "another source"),
+        ('"acme.example/gpu, price page"', '""', "sources.fake-page.locator", "text"),
     ],
 )
 def test_a_wrong_line_above_the_rows_names_file_and_key(
@@ -172,21 +172,21 @@ def test_a_wrong_line_above_the_rows_names_file_and_key(
     _with_acme(folder, ACME.replace(old, new))
     with pytest.raises(CatalogRowError, match=reason) as error:
         load(folder)
-    assert (error.value.file, error.value.field) == ("acmecloud.csv", field)
+    assert (error.value.file, error.value.field) == ("fakecloud.csv", field)
 
 
 def test_a_row_is_named_by_its_line_below_the_names(folder: Path) -> None:
     _with_acme(folder, ACME)
-    changed(folder, "acmecloud.csv", ",24,,8,", ",24,,none,")
+    changed(folder, "fakecloud.csv", ",24,,8,", ",24,,none,")
     with pytest.raises(CatalogRowError, match="vcpus") as error:
         load(folder)
-    lines = (folder / "acmecloud.csv").read_text(encoding="utf-8").splitlines()
+    lines = (folder / "fakecloud.csv").read_text(encoding="utf-8").splitlines()
     assert lines[error.value.row - 1].startswith("a.large,")
 
 
 def test_a_source_that_nothing_lists_says_where_to_write_it(folder: Path) -> None:
-    _with_acme(folder, ACME.replace("acme-page", "acme-site"))
-    with pytest.raises(CatalogRowError, match=r"'acme-page'.*\[sources\.<id>\]"):
+    _with_acme(folder, ACME.replace("fake-page", "fake-site"))
+    with pytest.raises(CatalogRowError, match=r"'fake-page'.*\[sources\.<id>\]"):
         load(folder)
 
 
