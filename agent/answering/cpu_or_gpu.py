@@ -162,6 +162,8 @@ def _tell(draft: Draft, report: PlacementReport) -> Verdict:
     if report.kind != "cpu":
         return "depends"
     slots = draft.request.slots
+    if draft.corrections:
+        return "not_applicable"  # what was taken for granted is put right; nothing is judged
     has_machine = slots.instance is not None or slots.vcpu is not None
     return "fits" if has_machine or slots.host_ram_gb is not None else "not_applicable"
 

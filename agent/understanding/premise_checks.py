@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from agent.understanding import premise_cards, premise_catalog, premise_software
+from agent.understanding import (
+    premise_cards,
+    premise_catalog,
+    premise_formats,
+    premise_software,
+)
 from agent.understanding.premise_scene import Fields, Scene, short_name
 from tools.units import format_gib
 
@@ -263,8 +268,10 @@ def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
         active_params, adapter_share, slower_decode, spot_fixed, too_little_claimed,
         kv_heads, four_copies, other_process, host_ram, full_on_quantized, mb_for_gb,
     )  # fmt: skip
-    checks = {check.__name__: check for check in own}
-    return checks | premise_cards.CHECKS | premise_catalog.CHECKS | premise_software.CHECKS
+    checks: dict[str, Callable[[Scene], list[Fields]]] = {c.__name__: c for c in own}
+    for module in (premise_cards, premise_catalog, premise_formats, premise_software):
+        checks |= module.CHECKS
+    return checks
 
 
 CHECKS = _checks()

@@ -21,6 +21,8 @@ class Resolution:
     cards: list[Card] = field(default_factory=list)
     spec: Any = None
     """ModelSpec of the model meant, where one is."""
+    unknown_format: str | None = None
+    """A weight format that was written and that no table has."""
     unreadable: str | None = None
     """Why a pasted configuration gives no model."""
     is_classic: bool = False

@@ -132,7 +132,7 @@ def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) ->
     """Training without a method: LoRA for language models, all weights for small networks."""
     if out.get("task") != "train" or scale is not None or out.get("method") == "freeze":
         return
-    kind = getattr(out.spec, "kind", None)
+    kind = getattr(out.spec, "kind", None) or _kind_of_family(out)
     if goal is not None:
         if goal.value == "cpt":
             out.put("method", "cpt+full", goal, inferred=True)
@@ -145,6 +145,14 @@ def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) ->
         out.put("method", "full", inferred=True)
     elif out.get("params_b") or out.spec is not None:
         out.put("method", "lora", inferred=True)
+
+
+def _kind_of_family(out: Resolution) -> str | None:
+    """The kind that all models of a family named without a size share."""
+    from tools.models import find_model
+
+    kinds = {find_model(name).spec.kind for name in out.model_candidates}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 _SMALLEST_WITH_ADAPTERS_B = 0.5
@@ -191,6 +199,13 @@ def _formats_compared(document: Document, board: Board) -> bool:
     )
 
 
+def _is_format(value: str) -> bool:
+    """Whether a written format is one that can be computed with."""
+    from tools.memory import is_format
+
+    return is_format(value)
+
+
 def settle_quantization(document: Document, board: Board, out: Resolution) -> None:
     """Settle ``quantization``, by what was said and by the format in the model's name."""
     named = board.best("quantization_named")
@@ -218,7 +233,10 @@ def settle_quantization(document: Document, board: Board, out: Resolution) -> No
         )
         if not explicit or value == "nf4" or (reading and reading.origin == "pasted"):
             value = None
-    if value is not None and not (board.has("not_quantized") and said is None):
+    is_asked = value is not None and not (board.has("not_quantized") and said is None)
+    if is_asked and not _is_format(str(value)):
+        out.unknown_format = str(value)
+    elif is_asked:
         out.put("quantization", value, reading)
     elif (
         out.get("framework") == "ollama" and out.spec is not None and not board.has("not_quantized")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tools.memory.cases import answer_case, case_workload
     from tools.memory.changes import what_to_change
     from tools.memory.estimator import estimate
-    from tools.memory.fitting import fit, likely, likely_verdict
+    from tools.memory.fitting import fit, likely, likely_verdict, waiting_bytes
     from tools.memory.inverse import (
         fewest_cards,
         largest_batch,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         most_kv_tokens,
         smallest_card,
     )
+    from tools.memory.kernels import KernelFloor, kernel_floor, workload_floor
     from tools.memory.result import (
         Change,
         FitResult,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         SmallestCard,
         Swing,
     )
+    from tools.memory.tables import closest_format_names, is_format
     from tools.memory.workload import (
         Goal,
         InferenceWorkload,
@@ -42,16 +44,18 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "estimator": ("estimate",),
-    "fitting": ("fit", "likely", "likely_verdict"),
+    "fitting": ("fit", "likely", "likely_verdict", "waiting_bytes"),
     "cases": ("answer_case", "case_workload"),
     "changes": ("what_to_change",),
     "inverse": (
         "fewest_cards", "largest_batch", "longest_context", "most_concurrent", "most_kv_tokens",
         "smallest_card",
     ),
+    "kernels": ("KernelFloor", "kernel_floor", "workload_floor"),
     "result": (
         "Change", "FitResult", "Interval", "MemoryEstimate", "Part", "SmallestCard", "Swing",
     ),
+    "tables": ("closest_format_names", "is_format"),
     "workload": ("Goal", "InferenceWorkload", "TrainingWorkload", "Workload", "split_method"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -62,6 +66,7 @@ __all__ = [
     "Goal",
     "InferenceWorkload",
     "Interval",
+    "KernelFloor",
     "MemoryEstimate",
     "Part",
     "SmallestCard",
@@ -70,9 +75,12 @@ __all__ = [
     "Workload",
     "answer_case",
     "case_workload",
+    "closest_format_names",
     "estimate",
     "fewest_cards",
     "fit",
+    "is_format",
+    "kernel_floor",
     "largest_batch",
     "likely",
     "likely_verdict",
@@ -81,7 +89,9 @@ __all__ = [
     "most_kv_tokens",
     "smallest_card",
     "split_method",
+    "waiting_bytes",
     "what_to_change",
+    "workload_floor",
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from functools import cache
@@ -44,6 +45,23 @@ def _index(name: str) -> dict[str, str]:
 def row_name(name: str, given: str) -> str | None:
     """The table's name for a written one, by alias; None when there is none."""
     return _index(name).get(_key(given))
+
+
+def is_format(given: str) -> bool:
+    """Whether a written weight format is one that the calculator knows."""
+    return row_name("formats", given) is not None
+
+
+_SHORT = 12
+"""Letters of a written name up to which it is told as a likeness."""
+
+
+def closest_format_names(given: str, *, most: int = 3) -> tuple[str, ...]:
+    """Written weight formats that look most like one that is not known."""
+    rows = table("formats").items()
+    known = {alias for name, row in rows for alias in (name, *row.get("aliases", ()))}
+    short = sorted(a for a in known if len(a) <= _SHORT and not a.startswith("gguf"))
+    return tuple(difflib.get_close_matches(given.casefold(), short, n=most, cutoff=0.5))
 
 
 def find_row(name: str, given: str, *, field: str) -> Row:

@@ -12,7 +12,7 @@ from agent.understanding.readers.logs import fields_of, has_marks, messages_in
 from agent.understanding.readers.pasted_config import config_in_lines, json_blocks, note_kind
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
-from tools.units import MIB, gib_from_bytes
+from tools.units import GIB, MIB, gib_from_bytes
 
 if TYPE_CHECKING:
     from tools.probe.report import Device
@@ -120,12 +120,19 @@ _FREE = re.compile(
     r"(?<![a-z])(?:mem:\s{1,20}|内存:\s{1,20}(?=\S+\s+\S+\s+\S)|free -[gh][^\d\n]{0,8})"
     r"(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt]i?(?![a-z]))?"
 )
+_MEMINFO = re.compile(r"memtotal:?\s{0,20}(?P<kib>\d{5,11})\s?ki?b")
 _FREE_UNIT = {"m": 1 / 1024, "g": 1.0, "t": 1024.0}
 _LARGEST_HOST_GB = 8192
 
 
 def _host_memory(document: Document, board: Board) -> None:
     """The host's memory from the first figure of ``free``; without a unit GiB or, large, MiB."""
+    total = _MEMINFO.search(document.text)
+    if total is not None:
+        size = round(int(total["kib"]) * 1024 / GIB, 1)
+        board.add("host_ram_gb", size, total.start(), total.end(), origin="pasted")
+        document.take(total.start(), total.end())
+        return
     found = _FREE.search(document.text)
     if found is None:
         return
