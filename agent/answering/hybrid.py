@@ -172,8 +172,8 @@ def _say_traffic(draft: Draft, found: _Layouts, count: int, gbps: float) -> None
 def _say_inside(draft: Draft, card: GpuReport, gbps: float) -> None:
     """The bandwidth inside a node beside that of the network."""
     from tools.speed import card as speed_card
+    from tools.speed import intra_link
     from tools.speed.results import load_data
-    from tools.speed.training import intra_link
 
     link = intra_link(speed_card(card.name), None)
     inside = float(load_data("links")["intra_node_gb_s"][link]["value"])

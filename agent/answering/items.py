@@ -7,7 +7,7 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from agent.answer import Answer, AssumptionOut
+from agent.answer import Answer, AssumptionOut, Verdict
 from agent.answering import item_work, times
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import Found
@@ -134,7 +134,12 @@ def _say_memory(
     memory = results[0].report
     if not isinstance(memory, MemoryReport) or memory.verdict is None:
         return Found("depends", None, None)
-    if memory.verdict == "does_not_fit":
+    verdict: Verdict = memory.verdict
+    if verdict == "does_not_fit" and report.fits_in_8_bit:
+        verdict = "depends"
+        draft.lead("items.in_8_bit", need=gib(memory.process_bytes),
+                   usable=gib(memory.usable_bytes or 0))  # fmt: skip
+    elif verdict == "does_not_fit":
         draft.lead("items.does_not_fit", need=gib(memory.process_bytes),
                    usable=gib(memory.usable_bytes or 0))  # fmt: skip
     draft.say("items.memory", need=gib(memory.process_bytes), usable=gib(memory.usable_bytes or 0),
@@ -142,7 +147,7 @@ def _say_memory(
     draft.figure("usable", memory.usable_bytes or 0, "B", sources=("data:gpus.csv",))
     need = slots.request_rate_per_s
     is_short = need is not None and need > report.per_s.low
-    verdict = "depends" if is_short and memory.verdict == "fits" else memory.verdict
+    verdict = "depends" if is_short and verdict == "fits" else verdict
     return Found(verdict, memory_range(memory), memory)
 
 
@@ -218,6 +223,11 @@ def _say_images(draft: Draft, report: ItemReport, gpu: str) -> None:
               minute=format_significant(rate.value * 60, 2), importance=HEAD)  # fmt: skip
 
 
+def _rate_of_one(report: ItemReport, cards: int) -> float:
+    """Videos per second of one card."""
+    return report.per_s.value / cards
+
+
 def _say_videos(draft: Draft, report: ItemReport, gpu: str) -> None:
     """Minutes of one video on one card."""
     cards = draft.request.slots.gpu_count or 1
@@ -230,6 +240,17 @@ def _say_videos(draft: Draft, report: ItemReport, gpu: str) -> None:
     draft.figure("frames", report.frames or 0, "1", formula="given or assumed")
     draft.say("items.videos", gpu=draft.request.slots.gpu, steps=report.denoising_steps,
               size=report.size, frames=report.frames, importance=HEAD, **told)  # fmt: skip
+    if report.shared_s is not None:
+        shared = report.shared_s
+        share = 1 / (shared.value * _rate_of_one(report, cards))
+        draft.figure("minutes shared", shared.value / 60, "min", formula="item_speed")
+        draft.figure("share kept, %", 100 * share / cards, "%", formula="one / (cards * shared)")
+        draft.say("items.videos_shared", cards=cards, gpu=draft.request.slots.gpu,
+                  each=duration(shared.value / 3600, draft.language),
+                  fast=duration(shared.low / 3600, draft.language),
+                  slow=duration(shared.high / 3600, draft.language),
+                  link="NVLink" if report.link == "nvlink" else "PCIe",
+                  kept=whole(100 * share / cards), importance=HEAD)  # fmt: skip
 
 
 def _say_hours(draft: Draft, report: ItemReport) -> Range | None:

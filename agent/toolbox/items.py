@@ -55,6 +55,12 @@ class ItemReport(Report):
     size: str | None = None
     """Of a video: width x height."""
     frames: int | None = None
+    shared_s: Range | None = None
+    """Seconds of one video that all cards make together."""
+    link: str | None = None
+    """What those cards exchange tokens over: nvlink or pcie."""
+    fits_in_8_bit: bool | None = None
+    """Whether the denoiser alone, in 8 bit, fits one card; the other parts wait outside."""
     assumptions: tuple[AssumptionOut, ...]
 
     def summary(self) -> str:
@@ -118,12 +124,12 @@ def kind_of(name: str) -> Kind | None:
 
 def _report(
     kind: Kind, found: Any, per_s: Any, *, assumed: tuple[AssumptionOut, ...] = (),
-    denoising_steps: int | None = None, size: str | None = None, frames: int | None = None,
+    denoising_steps: int | None = None, **of_video: Any,
 ) -> ItemReport:  # fmt: skip
     return ItemReport(
         kind=kind, per_s=range_out(per_s), figures=figures_out(found.figures()),
         assumptions=(*assumed, *assumptions_out(found.assumptions)),
-        denoising_steps=denoising_steps, size=size, frames=frames,
+        denoising_steps=denoising_steps, **of_video,
     )  # fmt: skip
 
 
@@ -159,8 +165,12 @@ _SIDE_OF_LINES = 4 / 3
 """Side of the square with as many pixels as a 16:9 picture, over its lines."""
 
 
+_EIGHT_BIT_SHARE = 0.75
+"""Share of a card's memory that 8-bit weights may take beside the activations of a video."""
+
+
 def _videos(arguments: ItemArguments) -> ItemReport:
-    from tools.speed import DenoisingJob, cached_denoising_speed, find_denoiser
+    from tools.speed import DenoisingJob, cached_denoising_speed, card, find_denoiser
 
     net = find_denoiser(arguments.model)
     assert net is not None, "kind_of found it"
@@ -174,8 +184,13 @@ def _videos(arguments: ItemArguments) -> ItemReport:
         )
     )  # fmt: skip
     width, height = net.size(lines)
-    return _report("video", speed, speed.items_per_s, denoising_steps=speed.steps,
-                   size=f"{width}x{height}", frames=arguments.frames or net.frames)  # fmt: skip
+    room = card(arguments.gpu).memory_bytes
+    return _report(
+        "video", speed, speed.items_per_s, denoising_steps=speed.steps,
+        size=f"{width}x{height}", frames=arguments.frames or net.frames,
+        shared_s=range_out(speed.shared_s) if arguments.gpu_count > 1 else None, link=speed.link,
+        fits_in_8_bit=None if room is None else net.params < _EIGHT_BIT_SHARE * room,
+    )  # fmt: skip
 
 
 _TOWER = re.compile(r"vit[-_ ]?(?P<size>b|l|h|base|large|huge)[-_/ ]?(?:patch)?(?P<patch>14|16|32)")

@@ -6,7 +6,7 @@ import pytest
 
 from agent.answer import Answer
 from agent.toolbox.decode import decode_bound
-from agent.toolbox.items import ItemArguments, item_speed, kind_of
+from agent.toolbox.items import ItemArguments, ItemReport, item_speed, kind_of
 from tests.agent.answers import answered
 from tools.errors import UnsupportedError
 
@@ -131,3 +131,15 @@ def test_a_video_is_timed_by_its_lines_and_frames() -> None:
     assert 1 / long.per_s.high < 1904 < 1 / long.per_s.low
     short = item_speed(ItemArguments(model="HunyuanVideo", gpu="H100", image_px=640, frames=61))
     assert short.per_s.value > 4 * long.per_s.value
+
+
+def test_cards_that_share_a_video_are_slower_over_pcie_and_8_bit_makes_it_depend() -> None:
+    answer, results = answered("4张4090跑wan2.1 14B 720p 视频要多久")
+    report = results[0].report
+    assert isinstance(report, ItemReport)
+    assert report.shared_s is not None
+    assert (report.kind, report.link, report.fits_in_8_bit) == ("video", "pcie", True)
+    one_s = 4 / report.per_s.value
+    assert one_s / 4 < report.shared_s.value < one_s / 2
+    assert answer.verdict == "depends"
+    assert "PCIe" in answer.text

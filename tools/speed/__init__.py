@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tools.speed.hardware import (
         Card,
         card,
+        intra_link,
     )
     from tools.speed.jobs import (
         JobCost,
@@ -134,6 +135,7 @@ _HOMES = {
     "encoding_speed": "encoding",
     "Card": "hardware",
     "card": "hardware",
+    "intra_link": "hardware",
     "JobCost": "jobs",
     "JobTime": "jobs",
     "job_cost": "jobs",
@@ -245,6 +247,7 @@ __all__ = [
     "gradient_bytes",
     "image_model",
     "image_speed",
+    "intra_link",
     "job_cost",
     "job_hours",
     "left_out_scores",

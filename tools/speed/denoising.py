@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tools.errors import UnknownModelError
 from tools.provenance import Assumption, Figure
-from tools.speed.hardware import Card, card
+from tools.speed.hardware import Card, card, intra_link
 from tools.speed.results import (
     Interval,
     Worked,
@@ -134,6 +134,10 @@ class DenoisingSpeed(Worked):
     """Seconds of one image or video on one card, decoder included."""
     items_per_s: Interval
     """Images or videos per second of all cards, each making its own."""
+    shared_s: Interval
+    """Seconds of one item that all cards make together, its tokens split among them."""
+    link: Literal["nvlink", "pcie"]
+    """What the cards of one machine exchange their tokens over."""
     item: Literal["image", "video"]
     steps: int
 
@@ -232,15 +236,22 @@ def denoising_speed(job: DenoisingJob) -> DenoisingSpeed:
     spread = float(load_data("denoisers")["spread"]["value"])
     seconds = Interval(value, value / spread, value * spread, "s")
     item: Literal["image", "video"] = "video" if net.is_video else "image"
+    link: Literal["nvlink", "pcie"] = (
+        "nvlink" if intra_link(device, None).startswith("nvlink") else "pcie"
+    )
+    loss = float(load_data("denoisers")["constants"][f"shared_loss_{link}"]["value"])
+    shared = seconds.scaled((1 + loss * (job.num_gpus - 1)) / job.num_gpus, "s")
     rate = seconds.inverse(float(job.num_gpus), f"{item}/s")
     return DenoisingSpeed(
         seconds=seconds,
         items_per_s=rate,
+        shared_s=shared,
+        link=link,
         item=item,
         steps=job.steps or net.steps,
         parts=found,
         assumptions=_assumptions(job, net, (width, height, frames)),
-        _figures=_figures(seconds, rate, net, device, net.tokens(width, height, frames)),
+        _figures=_figures(seconds, rate, shared, net, device, net.tokens(width, height, frames)),
     )
 
 
@@ -261,7 +272,7 @@ def _assumptions(
 
 
 def _figures(
-    seconds: Interval, rate: Interval, net: Denoiser, device: Card, tokens: int
+    seconds: Interval, rate: Interval, shared: Interval, net: Denoiser, device: Card, tokens: int
 ) -> tuple[Figure, ...]:
     macs = net.linear_macs(tokens) + net.attention_macs(tokens)
     work = Figure("pass_tmac", macs / 1e12, "TMAC", (data_source("denoisers", net.name),))
@@ -276,6 +287,9 @@ def _figures(
     return (
         *seconds.figures("seconds", formula=formula, inputs=(work, peak), sources=origin),
         *rate.figures("samples_per_s", formula="GPUs / seconds", sources=origin),
+        *shared.figures(
+            "shared_seconds", formula="seconds * (1 + loss * (GPUs - 1)) / GPUs", sources=origin
+        ),
         work,
     )
 

@@ -326,3 +326,20 @@ def processor(name: str) -> Card:
         is_cpu=True,
         notes=(row["origin"],),
     )
+
+
+def intra_link(device: Card, written: str | None) -> str:
+    """Key of links.json for the link inside a machine."""
+    text = (written or "").casefold()
+    old = device.architecture in ("Volta", "Turing", "Pascal", "Maxwell", "Kepler")
+    new = device.architecture.startswith(("Hopper", "Blackwell"))
+    pcie = "pcie3" if old else ("pcie5" if new else "pcie4")
+    if ("pcie" in text and "nvlink" not in text) or "no nvlink" in text:
+        return "pcie3" if "older" in text else pcie
+    both = device.nvlink_gb_s
+    if both is None:
+        return "nvlink-bridge" if "nvlink" in text else pcie
+    for limit, key in ((1500, "nvlink5"), (800, "nvlink4"), (390, "nvlink3"), (150, "nvlink2")):
+        if both >= limit:
+            return key
+    return "nvlink-bridge" if "nvlink" in text else pcie

@@ -10,7 +10,7 @@ from typing import Any
 
 from tools.errors import BadQuantityError, UnsupportedError
 from tools.provenance import Assumption, Figure
-from tools.speed.hardware import Card, card, processor
+from tools.speed.hardware import Card, card, intra_link, processor
 from tools.speed.results import (
     Interval,
     constants_of,
@@ -28,7 +28,6 @@ from tools.speed.serving_model import (
     weight_format,
 )
 from tools.speed.shapes import Shape, shape_of
-from tools.speed.training import intra_link
 from tools.speed.workload import ServingJob
 
 PREFILL_SPREAD = 1.6

@@ -9,7 +9,7 @@ from typing import Any
 
 from tools.errors import BadQuantityError
 from tools.provenance import Assumption, Figure
-from tools.speed.hardware import Card, card
+from tools.speed.hardware import Card, card, intra_link
 from tools.speed.results import (
     Interval,
     constants_of,
@@ -142,23 +142,6 @@ def _sharding(job: TrainingJob, shape: Shape, assumed: _Assumed) -> str:
     chosen = "fsdp" if big and job.method == "full" else "ddp"
     assumed.note("parallelism", chosen, "", "replicated while it fits a card, sharded above")
     return chosen
-
-
-def intra_link(device: Card, written: str | None) -> str:
-    """Key of links.json for the link inside a machine."""
-    text = (written or "").casefold()
-    old = device.architecture in ("Volta", "Turing", "Pascal", "Maxwell", "Kepler")
-    new = device.architecture.startswith(("Hopper", "Blackwell"))
-    pcie = "pcie3" if old else ("pcie5" if new else "pcie4")
-    if ("pcie" in text and "nvlink" not in text) or "no nvlink" in text:
-        return "pcie3" if "older" in text else pcie
-    both = device.nvlink_gb_s
-    if both is None:
-        return "nvlink-bridge" if "nvlink" in text else pcie
-    for limit, key in ((1500, "nvlink5"), (800, "nvlink4"), (390, "nvlink3"), (150, "nvlink2")):
-        if both >= limit:
-            return key
-    return "nvlink-bridge" if "nvlink" in text else pcie
 
 
 def resolve(job: TrainingJob, device: Card, shape: Shape) -> tuple[Step, tuple[Assumption, ...]]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tools.provenance import Assumption, Figure
 from tools.speed.denoising import DenoisingJob, cached_denoising_speed, find_denoiser
-from tools.speed.hardware import Card, card
+from tools.speed.hardware import Card, card, intra_link
 from tools.speed.networks import ImageNet, image_model
 from tools.speed.results import (
     Interval,
@@ -19,7 +19,6 @@ from tools.speed.results import (
     load_data,
     require_positive,
 )
-from tools.speed.training import intra_link
 from tools.speed.workload import link_gbps, transport_of
 
 GPUS_PER_NODE = 8

@@ -118,3 +118,16 @@ def test_a_card_in_8_bit_is_faster_only_where_it_has_the_units() -> None:
 
     assert seconds("RTX 4090", "fp8") < seconds("RTX 4090", "bf16")
     assert seconds("A100 80GB", "fp8") == seconds("A100 80GB", "bf16")
+
+
+# HunyuanVideo at 1280 x 720 x 129, 50 steps, shared by sequence parallelism (xDiT's table)
+@pytest.mark.parametrize(
+    ("gpu", "cards", "published_s"),
+    [("H100 SXM", 2, 925), ("H100 SXM", 4, 514), ("H100 SXM", 8, 338), ("H20 96GB", 8, 941),
+     ("L20", 2, 3271), ("L20", 4, 2080)],
+)  # fmt: skip
+def test_cards_that_share_a_video(gpu: str, cards: int, published_s: float) -> None:
+    speed = denoising_speed(DenoisingJob(gpu=gpu, model="HunyuanVideo", num_gpus=cards))
+    assert speed.shared_s.low < published_s < speed.shared_s.high
+    assert speed.seconds.value / cards < speed.shared_s.value < speed.seconds.value
+    assert speed.link == ("pcie" if gpu == "L20" else "nvlink")
