@@ -122,6 +122,7 @@ def training_speed(arguments: TimeArguments) -> Any:
             params_b=arguments.params_b,
             stage=stage,  # type: ignore[arg-type]  # one of the two words above
             method=method,  # type: ignore[arg-type]  # one of the three words above
+            objective=words[0] if len(words) > 1 else None,
             precision=arguments.precision,
             quantization=arguments.quantization,
             num_gpus=arguments.gpu_count,

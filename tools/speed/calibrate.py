@@ -28,6 +28,8 @@ ROW_WEIGHT = 5.0
 """A row off by a tenth weighs as much as a constant off by a quarter of its prior width."""
 CROWDING = 0.6
 """Rows of one source, model and card share a weight of their number to the power 1 - CROWDING."""
+HELD = ("whole_run", "adapters", "objectives", "ppo")
+"""Parts of a data file that are not learnt."""
 FEWEST_ROWS = 10
 """Rows of one engine that its own launch cost is learnt from."""
 
@@ -196,7 +198,7 @@ def stored(
             row["meaning"] = meanings[name]["meaning"]
         constants[name] = row
     return {
-        **{key: value for key, value in held.items() if key in ("adapters", "whole_run", "ppo")},
+        **{key: value for key, value in held.items() if key in HELD},
         "about": "Learnt by `python -m tools.speed.calibrate` from published measurements; low and "
         "high hold 80 % of the belief in a constant. See README.md beside this file.",
         "rows": len(model.samples),

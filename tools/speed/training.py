@@ -236,25 +236,38 @@ def training_speed(
     rate = counted / micro_s / split
     if job.whole_run:
         rate *= table["whole_run"]["value"]
-    rate /= adapter_cost(job.adapter)
+    answers = _objective_cost(job.objective, step)
+    rate /= adapter_cost(job.adapter) * answers
+    if answers > 1:
+        why = "each sample is scored as often as the objective asks, a frozen reference included"
+        note = Assumption("passes_of_a_sample", round(answers, 2), "1", why)
+        assumptions = (*assumptions, note)
     correction, spread = _learnt(table, job, device, step, shape)
     rate *= correction
     interval = Interval(rate, rate / spread, rate * spread, "token/s/GPU")
     per_token = model_flops_per_token(shape, method=job.method, seq_len=step.seq_len, recompute=0.0)
     executed = 2 * shape.matmul_params * passes(step)
     samples = interval.scaled(job.num_gpus / max(1.0, counted / step.micro_batch), "sample/s")
-    mfu = rate * per_token / device.tensor16_flops
+    mfu = rate * answers * per_token / device.tensor16_flops
     return SpeedResult(
         tokens_per_s_per_gpu=interval,
         samples_per_s=samples,
         step_s=micro_s / correction,
         mfu=mfu,
-        peak_share=rate * executed / device.flops(step.precision),
+        peak_share=rate * answers * executed / device.flops(step.precision),
         num_gpus=job.num_gpus,
         parts=found,
         assumptions=assumptions,
         _figures=_figures(interval, mfu, per_token, device, samples),
     )
+
+
+def _objective_cost(objective: str | None, step: Step) -> float:
+    """Work of one sample against its own tokens: two answers, a reference beside the policy."""
+    row = load_data("training")["objectives"]["kinds"].get((objective or "").casefold())
+    if row is None:
+        return 1.0
+    return float(row["sequences"] * (1 + row["reference"] / passes(step)))
 
 
 def adapter_cost(adapter: str | None) -> float:

@@ -41,6 +41,8 @@ class TrainingJob:
     method: Method = "full"
     adapter: str | None = None
     """Kind of adapter beside plain LoRA: dora, adalora, oft, ...; None = LoRA."""
+    objective: str | None = None
+    """dpo, kto, orpo, ...: what is learnt beside the next token; None = the next token."""
     precision: str | None = None
     """bf16, fp16, amp, fp32, tf32, fp8; None = bf16 where the card has it, else fp16."""
     quantization: str | None = None

@@ -290,3 +290,19 @@ def test_a_forward_pass_is_a_third_of_the_products() -> None:
     forward = training_speed(dataclasses.replace(job, method="forward")).parts
     assert forward["matrices"] == pytest.approx(train["matrices"] / 3)
     assert forward["optimizer"] == forward["communication"] == 0
+
+
+@pytest.mark.parametrize(
+    ("objective", "cost"),
+    [
+        (None, 1.0),
+        ("dpo", 2 * (1 + 1 / 3)),  # two answers, each 3 passes of the policy and 1 of the reference
+        ("orpo", 2.0),
+        ("kto", 1 + 1 / 3),
+    ],
+)
+def test_pairs_and_references_cost_what_they_compute(objective: str | None, cost: float) -> None:
+    job = TrainingJob(gpu="A100 80GB", model="Qwen2.5-0.5B", checkpointing="none")
+    plain = training_speed(job).tokens_per_s_per_gpu.value
+    paired = training_speed(dataclasses.replace(job, objective=objective))
+    assert plain / paired.tokens_per_s_per_gpu.value == pytest.approx(cost)
