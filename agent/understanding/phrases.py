@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from agent.understanding.data import load
@@ -77,6 +78,19 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+def gram_of(key: str) -> str:
+    """The piece of a phrase's key that is looked up first: its beginning, three letters at most."""
+    return key[:3]
+
+
+@lru_cache(maxsize=256)
+def grams_of(text: str) -> frozenset[str]:
+    """Every run of one, two and three characters of a text: most phrases have none of them."""
+    pairs = map("".join, pairwise(text))
+    threes = (text[place : place + 3] for place in range(len(text) - 2))
+    return frozenset((*text, *pairs, *threes))
+
+
 class PhraseTable:
     """Values and the phrases that stand for them."""
 
@@ -89,6 +103,11 @@ class PhraseTable:
         self._entries: Sequence[_Phrase] = tuple(
             sorted(entries, key=lambda entry: len(entry.pattern), reverse=True)
         )
+        by_gram: dict[str, list[int]] = {}
+        for place, entry in enumerate(self._entries):
+            by_gram.setdefault(gram_of(entry.key), []).append(place)
+        self._by_gram = by_gram
+        self._grams = frozenset(by_gram)
 
     def find(self, text: str) -> list[Hit]:
         """All phrases of the text in order; of overlapping ones the longest."""
@@ -112,7 +131,11 @@ class PhraseTable:
         return next(self._all(text), None) is not None
 
     def _all(self, text: str) -> Iterator[Hit]:
-        for entry in self._entries:
+        near = self._grams & grams_of(text)
+        if not near:
+            return
+        for place in sorted(place for gram in near for place in self._by_gram[gram]):
+            entry = self._entries[place]
             if entry.key in text:
                 for count, found in enumerate(compiled(entry.pattern).finditer(text)):
                     if count >= 200:

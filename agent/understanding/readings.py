@@ -47,10 +47,10 @@ class Board:
 
     def best(self, slot: str) -> Reading | None:
         """The reading that counts: said before pasted before inferred, then weight, then first."""
-        found = self.of(slot)
-        if not found:
-            return None
-        return max(found, key=lambda reading: (_RANK[reading.origin], reading.weight))
+        found = [reading for reading in self.readings if reading.slot == slot]
+        if len(found) < 2:
+            return found[0] if found else None
+        return max(found, key=lambda r: (_RANK[r.origin], r.weight, -r.start))
 
     def value(self, slot: str) -> Any:
         """Value of the best reading, or None."""

@@ -126,6 +126,8 @@ class Document:
     places: list[int] | None
     taken: bytearray = field(default_factory=bytearray)
     """One byte a folded character: 1 when a reader has understood it."""
+    _rest: str | None = None
+    """What `rest` gave last; None once more is taken."""
 
     @classmethod
     def of(cls, raw: str) -> Document:
@@ -148,9 +150,15 @@ class Document:
     def take(self, start: int, end: int) -> None:
         """Mark a range as understood."""
         self.taken[start:end] = b"\x01" * (end - start)
+        self._rest = None
 
     def rest(self) -> str:
         """The text with blanks in place of what was taken; same length."""
+        if self._rest is None:
+            self._rest = self._without_taken()
+        return self._rest
+
+    def _without_taken(self) -> str:
         pieces: list[str] = []
         place = 0
         while (start := self.taken.find(1, place)) >= 0:

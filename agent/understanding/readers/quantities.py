@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.understanding.data import load
 from agent.understanding.numerals import number_pattern, parse_number
-from agent.understanding.phrases import compiled, phrase_key, phrase_pattern
+from agent.understanding.phrases import compiled, gram_of, grams_of, phrase_key, phrase_pattern
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
@@ -49,6 +49,7 @@ class _Rule:
     before: str | None
     after: str | None
     keys: tuple[str, ...]
+    grams: frozenset[str]
     units: dict[str, float]
     low: float
     high: float
@@ -104,7 +105,8 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
         )
         if after
         else None,
-        tuple({phrase_key(p) for p in (*before, *after)}),
+        keys := tuple({phrase_key(p) for p in (*before, *after)}),
+        frozenset(map(gram_of, keys)),
         units,
         float(row.get("min", -1e18)),
         float(row.get("max", 1e18)),
@@ -114,7 +116,7 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
 
 
 def _candidates(rule: _Rule, text: str) -> Iterator[_Candidate]:
-    if not any(key in text for key in rule.keys):
+    if not rule.grams & grams_of(text) or not any(key in text for key in rule.keys):
         return
     if rule.before is not None:
         for found in islice(compiled(rule.before).finditer(text), _MOST):
