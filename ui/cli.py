@@ -149,6 +149,7 @@ def _serve_here(args: argparse.Namespace) -> int:
 
     from agent import Settings
     from ui.config import ServiceSettings
+    from ui.http.heads import BoundedHeads
     from ui.http.logs import set_up_logs
     from ui.service import create_app
     from ui.workers import Place, listening_sockets
@@ -162,7 +163,7 @@ def _serve_here(args: argparse.Namespace) -> int:
     sockets = place.sockets() if place else listening_sockets(args.host, args.port, 1)
     app = create_app(settings, config=config, place=place)
     server = uvicorn.Server(uvicorn.Config(
-        app, host=args.host, port=args.port, log_config=None, access_log=False,
+        app, host=args.host, port=args.port, log_config=None, access_log=False, http=BoundedHeads,
         timeout_graceful_shutdown=20, server_header=False,
     ))  # fmt: skip
     if place is None:

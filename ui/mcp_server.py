@@ -162,6 +162,7 @@ def run(*, http: bool, host: str, port: int) -> None:
     import uvicorn
 
     from ui.config import ServiceSettings
+    from ui.http.heads import BoundedHeads
     from ui.http.protection import protect
     from ui.workers import listening_sockets, url_of
 
@@ -169,4 +170,6 @@ def run(*, http: bool, host: str, port: int) -> None:
     sockets = listening_sockets(host, port, 1)
     where = url_of(host, sockets[0].getsockname()[1])
     print(f"MCP is on {where}/mcp", file=sys.stderr, flush=True)
-    uvicorn.Server(uvicorn.Config(app, host=host, port=port)).run(sockets=sockets)
+    uvicorn.Server(uvicorn.Config(app, host=host, port=port, http=BoundedHeads)).run(
+        sockets=sockets
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import re
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -45,6 +46,8 @@ HEADERS = (
 )
 BOTS = ("/slack/", "/feishu/", "/dingtalk/")
 """Paths of platforms: what they send is taken as it is, and mended where it is read."""
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:@/\s]+)(?::[0-9]{1,5})?")
+"""A host name or address, and a port or none."""
 GUARDED = ("/v1", "/mcp", "/metrics")
 
 
@@ -117,9 +120,8 @@ class HostCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuses a foreign Host header with 421."""
         if scope["type"] == "http" and "*" not in self.hosts:
-            given = header(scope, b"host").lower()
-            name = given if given.endswith("]") else given.rsplit(":", 1)[0]
-            if name not in self.hosts:
+            found = _HOST.fullmatch(header(scope, b"host").lower())
+            if found is None or found[1] not in self.hosts:
                 message = "This host name is not served here. Set XUANKA_ALLOWED_HOSTS to add it."
                 await refuse(scope, send, 421, "invalid_request_error", message)
                 return

@@ -182,6 +182,14 @@ CASES: Mapping[str, tuple[Callable[[], Post], int]] = {
     "api unknown tool": (lambda: api(b"{}", path="/v1/tools/nothing"), 404),
     "api oversized": (lambda: api(b'{"question": "' + b"x" * LIMIT + b'"}'), 413),
     "api foreign host": (lambda: api(b'{"question": "q"}', host="evil.example"), 421),
+    "api host behind a port that is none": (
+        lambda: api(b'{"question": "q"}', host="127.0.0.1:80@evil.example"), 421),
+    "api host of a number without end": (
+        lambda: api(b'{"question": "q"}', host="127.0.0.1:" + "9" * 400), 421),
+    "api text that a foreign page may post": (
+        lambda: api(b'{"question": "q"}', **{"content-type": "text/plain"}), 422),
+    "api path written in percents": (
+        lambda: api(b'{"question": "q"}', path="/%76%31/ask", token=None), 401),
     "api chat malformed": (lambda: api(b'{"messages": 1}', path="/v1/chat/completions"), 400),
     "api length that is no number": (lambda: api(b"{}", **{"content-length": "x"}), 413),
 }  # fmt: skip
