@@ -37,7 +37,7 @@ _CAPABILITIES = (
     "prefill_oom", "kv_cache",
     "remaining", "budget_hours", "sums", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
-    "spot_notice", "cpu_type", "by_need", "id_tables", "largest_trained", "host",
+    "spot_notice", "cpu_type", "by_need", "loading", "id_tables", "largest_trained", "host",
     "pooled", "shared_card",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
@@ -56,7 +56,11 @@ def compose(request: Request, context: Context) -> Plan:
     """The plan for a request, by its intent; attributes of a type that are asked come first."""
     request = _module("premises").corrected(request)
     facts = _module("catalog_facts")
-    plan = _composed(request, context)
+    families = _module("families")
+    if families.applies(request):
+        plan = cast(Plan, families.told(request, lambda named: _composed(named, context)))
+    else:
+        plan = _composed(request, context)
     return cast(Plan, facts.told(plan, request)) if facts.applies(request) else plan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from agent.answer import Answer, AssumptionOut
+from agent.answer import Answer
 from agent.answering import concept
 from agent.answering.assumed import say_assumptions
 from agent.answering.catalog import entry_types
@@ -59,9 +59,6 @@ def compose(request: Request, context: Context) -> Plan:
     if is_host_question(request):
         return (yield from compose_host(draft))
     method = _method(request)
-    if slots.params_b is None:
-        yield from _of_a_family(draft)
-        slots = draft.request.slots
     calls = [
         Call("estimate_memory", memory_arguments(slots, method=method)),
         search_call(draft, method),
@@ -83,20 +80,6 @@ def compose(request: Request, context: Context) -> Plan:
     yield from _over_several(draft, need, results)
     say_assumptions(draft, need)
     return draft.finish(_verdict(request, need), memory=memory_range(need), slots=_settled(need))
-
-
-def _of_a_family(draft: Draft) -> Steps:
-    """Takes the first model that a family's name may mean, told as an assumption."""
-    slots = draft.request.slots
-    results = yield (Call("find_model", {"name": slots.model}),)
-    fields = results[0].fields
-    names = [str(name).partition(" (")[0] for name in fields.get("candidates") or ()]
-    if fields.get("error") != "AmbiguousModelError" or not names:
-        return
-    why = "no size of the family was said; a common one"
-    draft.assume([AssumptionOut(name="model", value=names[0], unit="1", why=why)])
-    known = {"slots": slots.model_copy(update={"model": names[0]}), "clarifying_question": None}
-    draft.request = draft.request.model_copy(update=known)
 
 
 def _over_several(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> Steps:

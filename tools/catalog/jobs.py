@@ -71,12 +71,12 @@ class Clock:
     ) -> HoursInterval | None:
         from tools.memory import InferenceWorkload, TrainingWorkload
 
+        if getattr(getattr(self.workload, "model", None), "kind", None) in _NO_TOKENS:
+            return None
         try:
             if isinstance(self.workload, TrainingWorkload):
                 return _training(training_job(self.workload, gpu, gpus, parallelism, nvlink))
             if isinstance(self.workload, InferenceWorkload):
-                if self.workload.model.kind in _NO_TOKENS:
-                    return None
                 return _serving(serving_job(self.workload, gpu, gpus, parallelism, nvlink))
         except UserInputError:
             return None
@@ -84,7 +84,7 @@ class Clock:
 
 
 _NO_TOKENS = frozenset({"dit", "diffusion-unet", "cnn", "vit", "detector", "segmentation"})
-"""Kinds of models whose output is no text: they have no tokens a second."""
+"""Kinds of models that read and write no text: they have no tokens a second."""
 
 
 def _training(job: TrainingJob) -> HoursInterval:

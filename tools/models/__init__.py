@@ -20,7 +20,14 @@ if TYPE_CHECKING:
         model_from_config_file,
         model_from_hf_config,
     )
-    from tools.models.names import Family, closest_names, find_family, find_model, try_find_model
+    from tools.models.names import (
+        Family,
+        closest_names,
+        find_family,
+        find_model,
+        try_find_model,
+        usual_member,
+    )
     from tools.models.reference import reference_model
     from tools.models.registry import all_models, get_model
     from tools.models.safetensors import model_from_safetensors
@@ -49,7 +56,9 @@ _HOMES = {
     "scan": ("FamilyMention", "scan_families", "scan_models"),
     "registry": ("all_models", "get_model"),
     "written": ("written_config",),
-    "names": ("Family", "closest_names", "find_family", "find_model", "try_find_model"),
+    "names": (
+        "Family", "closest_names", "find_family", "find_model", "try_find_model", "usual_member",
+    ),
     "spec": (
         "IndexerDims", "LinearDims", "MlaDims", "ModelMatch", "ModelMention", "ModelSpec",
         "MoeDims", "SlidingDims",
@@ -87,6 +96,7 @@ __all__ = [
     "scan_families",
     "scan_models",
     "try_find_model",
+    "usual_member",
     "written_config",
 ]
 

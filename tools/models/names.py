@@ -18,9 +18,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from math import log
 from typing import Any, NamedTuple
 
 from tools.errors import AmbiguousModelError, UnknownModelError, UserInputError
@@ -66,6 +68,31 @@ class Family(NamedTuple):
 
     key: str
     candidates: tuple[str, ...]
+
+
+_USUAL_PARAMS = 7e9
+"""The size of language model that most questions are about."""
+
+
+def usual_member(candidates: Sequence[str]) -> str:
+    """The model to count with where only a family is named: told as an assumption.
+
+    Of language models the one nearest to 7B; of image generators, which differ in kind rather
+    than in size, the first that the vocabulary lists; else the middle of the family by size.
+
+    Args:
+        candidates: Names of the registry, at least one.
+
+    Raises:
+        UnknownModelError: If a name is not in the registry.
+    """
+    specs = [find_model(name).spec for name in candidates]
+    if specs[0].kind in ("decoder-lm", "moe-lm", "vlm"):
+        return min(specs, key=lambda spec: abs(log(spec.params_total / _USUAL_PARAMS))).name
+    if specs[0].kind in ("diffusion-unet", "dit"):
+        return specs[0].name
+    ordered = sorted(specs, key=lambda spec: spec.params_total)
+    return ordered[(len(ordered) - 1) // 2].name
 
 
 @cache
