@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from agent.answering.draft import BODY, DETAIL, Draft
+from agent.answering.kernels import runs_on
 from agent.answering.machines import cheapest_by_card, short_line
+from agent.answering.numbers import gib
 from agent.answering.plan import Call
 from agent.answering.run_words import joined
 from agent.toolbox import ToolResult
@@ -84,14 +86,20 @@ def say_offers(
 
 
 def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
-    """Cards of the cloud that hold a need on one card, with the cheapest type of each."""
+    """Cards of the cloud that hold a need on each card, with the cheapest type of each.
+
+    A run that is shared out to several cards needs as many of the other kind as well: its need
+    is that of one of them, and no single card holds the run.
+    """
     need_gb = gb_from_bytes(report.process_bytes)
+    count = report.gpu_count
     results = yield (
         Call(
             "find_instances",
             {
                 "min_gpu_memory_gb": round(need_gb + 1, 1),
-                "max_gpu_count": 1,
+                "min_gpu_count": count,
+                "max_gpu_count": count,
                 "provider": default_provider(draft),
                 "region": default_region(draft),
                 "limit": 50,
@@ -102,11 +110,16 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
     found = results[0].report
     if not isinstance(found, InstancesReport):
         return
-    best = cheapest_by_card(found.instances)
+    best = cheapest_by_card([r for r in found.instances if runs_on(draft, report, r.gpu)])
     if not best:
         is_mended = any(change.fits for change in report.changes)
         draft.say("renting.none_fits_as_is" if is_mended else "renting.none_fits")
         return
     names = joined(draft, [f"{row.gpu}" for row in best])
-    draft.say("renting.fitting_cards", cards=names, importance=DETAIL)
+    if count > 1:
+        draft.figure("cards", count, "1", sources=("user:gpu_count",))
+        draft.say("renting.fitting_cards_each", cards=names, count=count,
+                  need=gib(report.process_bytes), importance=DETAIL)  # fmt: skip
+    else:
+        draft.say("renting.fitting_cards", cards=names, importance=DETAIL)
     say_offers(draft, best, title="renting.fitting")

@@ -25,6 +25,7 @@ from agent.answering.parts import (
     say_why,
 )
 from agent.answering.phrases import sentences
+from agent.answering.pipeline import DENOISERS
 from agent.answering.plan import Call
 from agent.answering.rollout import say_rollout
 from agent.answering.run_words import (
@@ -229,8 +230,10 @@ def _leanest(
     key = "fit.leanest" if is_language(report) else "fit.leanest_any"
     draft.say(key, need=gib(least.process_bytes), outcome=outcome(draft, least),
               seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
-    said = (slots.batch, slots.gradient_checkpointing)
-    is_open = not is_language(report) and said == (None, None)
+    is_unsaid = not is_language(report) and slots.gradient_checkpointing is None
+    is_open = is_unsaid and (slots.batch is None or report.kind in DENOISERS)
+    if is_open and slots.batch is not None:
+        draft.lead("fit.checkpointing_decides", need=gib(least.process_bytes))
     return Found("depends" if is_open else "does_not_fit", memory_range(report), report)
 
 

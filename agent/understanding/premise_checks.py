@@ -257,6 +257,9 @@ CONDITIONS: dict[str, Callable[[Scene], Fields | None]] = {
         )
     ),
     "unified": _when(lambda scene: bool(scene.cards) and scene.cards[0].spec.is_unified),
+    "several_cards": _when(
+        lambda scene: scene.out.get("gpu_count") != 1 or "gpu_count" in scene.out.inferred
+    ),
     "no_specific_failure": _when(lambda scene: not scene.pasted),
     "card_total_below_label": _card_total_below_label,
 }

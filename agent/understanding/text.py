@@ -51,10 +51,17 @@ def fold(text: str) -> tuple[str, list[int] | None]:
     out: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):
-        for piece in _fold_char(char, table):
+        folded = ", " if char == "\uff0c" and _parts_numbers(text, place) else None
+        for piece in folded or _fold_char(char, table):
             out.append(piece)
             places.append(place)
     return "".join(out), places
+
+
+def _parts_numbers(text: str, place: int) -> bool:
+    """Whether a Chinese comma stands between two numbers: it never groups the digits of one."""
+    before, behind = text[place - 1 : place], text[place + 1 : place + 2]
+    return before.isascii() and before.isdigit() and behind.isascii() and behind.isdigit()
 
 
 def _fold_char(char: str, table: dict[int, str]) -> str:
