@@ -36,6 +36,10 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _WHICH = re.compile(r"哪些|列出|列举|(?<![a-z])(?:which|list|show)(?![a-z])", re.IGNORECASE)
+_CARDS = re.compile(
+    r"(?:什么|哪些|哪种|哪款)(?:显)?卡|(?<![a-z])(?:which|what)\s(?:gpus?|cards?)(?![a-z])",
+    re.IGNORECASE,
+)
 _NOT_A_SEARCH = re.compile(
     r"要不要|需不需要|需要吗|有必要|区别|差别|为什么|怎么|如何|够不够|够吗|够用吗|能跑|能不能|划算|会不会"
     r"|(?<![a-z])(?:why|how\s(?:do|to|much|many|long|fast)|should\s(?:i|we)|do\s(?:i|we)\sneed|difference|worth"
@@ -59,14 +63,23 @@ def applies(request: Request, context: Context) -> bool:
     text = request.search_query
     if request.pasted or any(getattr(request.slots, name) for name in _JOB_SLOTS):
         return False
-    if _MACHINES.search(text) is None or _NOT_A_SEARCH.search(text):
+    has_noun = _MACHINES.search(text) or _CARDS.search(text)
+    if has_noun is None or _NOT_A_SEARCH.search(text):
         return False
     need = read_need(request)
-    is_by_size = "min_gpu_memory_gb" in need.points and "gpus" not in need.points
-    if not need.hard and not (is_by_size and _WHICH.search(text)):
+    if need.hard == ("max_price",) and _CARDS.search(text):
+        return True
+    if not need.hard and not (_is_by_size(need) and _WHICH.search(text)):
         return False
     is_list = len(need.points) >= _LEAST_POINTS and len(text) <= _LONGEST
     return _ASKS.search(text) is not None or is_list
+
+
+def _is_by_size(need: MachineNeed) -> bool:
+    """Whether memory is asked for without a card, or several of a card."""
+    if "gpus" in need.points:
+        return int(need.points.get("min_gpu_count", 1)) > 1
+    return "min_gpu_memory_gb" in need.points
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -83,7 +96,7 @@ def compose(request: Request, context: Context) -> Plan:
         draft.figure("types", total, "1", formula="types that meet every condition")
         key = "by_need.found" if total > 1 else "by_need.found_one"
         draft.say(key, count=total, conditions=conditions, importance=HEAD)
-        _tell_rows(draft, first)
+        _tell_rows(draft, _by_card(first) if _CARDS.search(request.search_query) else first)
         if need.exact_count and not exact:
             draft.say("by_need.more_cards", count=need.points["min_gpu_count"])
     else:
@@ -124,6 +137,15 @@ def _ranked(rows: Sequence[InstanceOut]) -> list[InstanceOut]:
             r.vcpu or 0,
         ),
     )
+
+
+def _by_card(rows: Sequence[InstanceOut]) -> list[InstanceOut]:
+    """The cheapest type of each whole card, the largest memory first; all where none is whole."""
+    best: dict[str | None, InstanceOut] = {}
+    for row in rows:
+        if row.gpu_share == 1 and row.gpu_memory_gb is not None:
+            best.setdefault(row.gpu, row)
+    return sorted(best.values(), key=lambda r: -(r.gpu_memory_gb or 0)) or list(rows)
 
 
 def _tell_rows(draft: Draft, rows: Sequence[InstanceOut]) -> None:

@@ -22,6 +22,10 @@ from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 
 _LISTED = 4
+_CLOUDS_OWN = ("ecs.", "ecs-", "ml.", "standard_")
+"""Beginnings that only one cloud writes."""
+_BEARERS = ("alibaba", "aws", "huawei", "tencent")
+"""Clouds whose types share names such as g6.xlarge."""
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -52,6 +56,7 @@ def _names(draft: Draft, names: tuple[str, ...]) -> Steps:
     results = yield calls
     if len(names) > 1 and "provider" in draft.request.inferred:
         results = yield from _elsewhere(calls, results)
+    results = (*results, *(yield from _namesakes(draft, results)))
     draft.use(*results)
     needs_gpu = False
     reports = [r.report for r in results if isinstance(r.report, InstancesReport)]
@@ -66,6 +71,34 @@ def _names(draft: Draft, names: tuple[str, ...]) -> Steps:
     if needs_gpu:
         yield from entry_types(draft, slots.provider or clouds[0])
     _tell_quota(draft, results)
+
+
+def _namesakes(
+    draft: Draft, results: tuple[ToolResult, ...]
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], tuple[ToolResult, ...]]:
+    """The types of other clouds that bear the same name, where the reader named no cloud."""
+    request = draft.request
+    is_said = request.slots.provider is not None and "provider" not in request.inferred
+    span = request.spans.get("instance")
+    written = (span.text if span is not None else "").lower()
+    if is_said or written.startswith(_CLOUDS_OWN) or len(results) != 1:
+        return ()
+    report = results[0].report
+    if not isinstance(report, InstancesReport) or report.kind != "type":
+        return ()
+    bare = report.instances[0].instance_type.split("ecs.")[-1]
+    clouds = tuple({row.provider for row in report.instances})
+    calls = tuple(
+        Call("find_instances", {"name": bare, "provider": cloud})
+        for cloud in _BEARERS
+        if cloud not in clouds
+    )
+    found = yield calls
+    return tuple(
+        result
+        for result in found
+        if isinstance(result.report, InstancesReport) and result.report.kind == "type"
+    )
 
 
 def _elsewhere(

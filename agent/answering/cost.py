@@ -8,7 +8,7 @@ from collections.abc import Generator
 from agent.answer import Answer, Verdict
 from agent.answering import concept, rent, spot, times
 from agent.answering.draft import DETAIL, HEAD, Draft
-from agent.answering.machines import cards_text, provider_name, short_line
+from agent.answering.machines import cards_text, price_text, provider_name, short_line
 from agent.answering.numbers import duration, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
@@ -34,7 +34,7 @@ def compose(request: Request, context: Context) -> Plan:
     has_model = slots.model is not None or slots.params_b is not None
     has_card = slots.gpu not in (None, "none") or slots.instance is not None
     has_work = slots.samples is not None or slots.tokens is not None
-    if slots.billing == "spot" and has_card and slots.hours is not None:
+    if slots.billing == "spot" and has_card and (slots.hours or not has_model):
         return (yield from spot.compose(request, context))
     if has_model and has_card and has_work:
         return (yield from times.compose(request, context))
@@ -168,9 +168,31 @@ def machine(draft: Draft) -> Steps:
         draft.bullets([_with_total(draft, row) for row in shown], title=draft.phrase("cost.listed"),
                       importance=HEAD)  # fmt: skip
         draft.offer(row.as_offer() for row in shown)
+    if slots.billing == "subscription":
+        say_subscription(draft, (whole or priced)[0] if priced else None)
     draft.say("cost.ways")
     draft.say("cost.excludes", importance=DETAIL)
     return draft.finish(verdict)
+
+
+def say_subscription(draft: Draft, row: InstanceOut | None) -> None:
+    """What a month's rent has to be below, and its list price where the catalog has one."""
+    if row is None or row.price is None or row.price.per != "hour":
+        return
+    hours = draft.request.slots.hours or float(HOURS_OF_A_MONTH)
+    currency = row.price.currency
+    used = float(row.price.amount) * hours
+    draft.figure("on demand for the hours", round(used, 2), currency, formula="price * hours")
+    draft.figure("hours of use", hours, "h", sources=("user:hours",))
+    values = {"hours": f"{hours:g}", "used": money(used, currency, draft.language)}
+    rent = next((p for p in row.listed if p.billing == "subscription"), None)
+    if rent is None:
+        draft.say("cost.no_subscription", importance=HEAD, **values)
+        return
+    limit = float(rent.amount) / float(row.price.amount)
+    draft.figure("break-even hours", limit, "h", formula="monthly rent / price of an hour")
+    draft.say("cost.subscription", rent=price_text(draft, rent), limit=format_significant(limit, 3),
+              importance=HEAD, **values)  # fmt: skip
 
 
 def _say_cheapest(draft: Draft, shown: list[InstanceOut]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Sequence
 
 from agent.answer import Answer, CitationOut
@@ -21,6 +22,10 @@ _TEXT_STEPS = ("tokenise", "pack", "batch", "others", "check")
 _COMMON = ("T4", "A10", "V100", "A100", "H100")
 """Cards told where none is named."""
 _TEXT_KINDS = ("decoder-lm", "moe-lm", "encoder", "seq2seq")
+_KEEPS_UP = re.compile(
+    r"够(?:吗|用|不够|快)|跟得上|供得上|瓶颈|拖慢|enough|keep up|fast enough|bottleneck",
+    re.IGNORECASE,
+)
 _CORE_STAGES = frozenset({"decode", "workers"})
 _DISK_STAGES = frozenset({"throughput", "small_files"})
 _TOKENS_PER_S, _BYTES_PER_TOKEN = 100_000, 4
@@ -38,6 +43,29 @@ _DISK_SOURCE = CitationOut(
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
+def applies(request: Request, context: Context) -> bool:
+    """True for a training of images of which it is asked whether a named storage keeps up."""
+    slots = request.slots
+    if slots.storage is None or slots.task != "train" or slots.model is None:
+        return False
+    is_asked = request.intent in ("fit_check", "recommend_instance", "concept")
+    return (
+        is_asked and _KEEPS_UP.search(request.search_query) is not None and _is_image(slots.model)
+    )
+
+
+def _is_image(name: str) -> bool:
+    """Whether the table of image networks has the model."""
+    from tools.errors import UserInputError
+    from tools.speed import image_model
+
+    try:
+        image_model(name.removeprefix("timm/"))
+    except UserInputError:
+        return False
+    return True
+
+
 def compose(request: Request, context: Context) -> Plan:
     """The usual cause, what the cards take of images, bytes and cores, and the order of steps."""
     draft = Draft(request)
@@ -52,12 +80,18 @@ def compose(request: Request, context: Context) -> Plan:
         guidance_call(request, k=2, topic="loading"),
     )
     draft.use(*results)
-    draft.say("loading.head", importance=HEAD)
+    is_check = slots.gpu_util_pct is None and slots.storage is not None
+    is_check = is_check and _KEEPS_UP.search(request.search_query) is not None
+    if not is_check:
+        draft.say("loading.head", importance=HEAD)
     reports = [r.report for r in results if isinstance(r.report, LoadingOut)]
     if reports and has_rate and slots.img_kb is not None:
         _say_throughput(draft, reports[0], slots.img_kb)
     if reports and (named or has_rate) and len(reports[0].stages) > 1:
         _tell_slowest(draft, reports[0])
+        if is_check:
+            short = reports[0].stages.get("throughput", 0) < reports[0].needed_per_s
+            draft.lead("loading.check_short" if short else "loading.check_enough")
     if reports:
         _tell_need(draft, reports, is_computed=not has_rate)
         _tell_seen(draft, reports, is_named=bool(named) or has_rate)

@@ -22,6 +22,9 @@ from tools.units import format_significant
 
 _LINK_GBPS = 25.0
 _CASES = (("lora", "ddp"), ("full", "zero2"), ("full", "zero3"))
+_SOCKETS = re.compile(r"(?<![a-z])tcp(?![a-z])|以太网|ethernet|sockets?", re.IGNORECASE)
+"""The other wire, where both are set against each other."""
+_WIRES = {True: "RDMA", False: "TCP"}
 _STRATEGIES = {"ddp": "DDP", "zero2": "ZeRO-2", "zero3": "ZeRO-3/FSDP"}
 _FULL_CASES = (("full", "ddp"), ("full", "zero2"), ("full", "zero3"))
 """Full training whose sharding was not said."""
@@ -109,13 +112,15 @@ def _arguments(draft: Draft, machine: InstanceOut | None) -> list[dict[str, Any]
         is_open = method == "full" and slots.zero_stage is None and slots.strategy is None
         strategy = "zero3" if slots.zero_stage == 3 or slots.strategy == "fsdp" else "ddp"
         cases = _FULL_CASES if is_open else ((method, strategy),)
+    is_pair = _has_rdma(draft) and _SOCKETS.search(draft.request.search_query) is not None
     return [
         {
             k: v
-            for k, v in {**common, "method": method, "strategy": strategy}.items()
+            for k, v in {**common, "method": method, "strategy": strategy, "rdma": rdma}.items()
             if v is not None
         }
         for method, strategy in cases
+        for rdma in ((False, True) if is_pair else (common["rdma"],))
     ]
 
 
@@ -158,8 +163,9 @@ def _tell(
 ) -> None:
     slots = draft.request.slots
     first = reports[0]
-    is_rdma = _has_rdma(draft) or any("rdma" in str(a.value).lower() for a in first.assumptions)
-    kind = draft.phrase("network.rdma" if is_rdma else "network.tcp")
+    kind = draft.phrase("network.rdma" if asked[0]["rdma"] else "network.tcp")
+    if len({arguments["rdma"] for arguments in asked}) > 1:
+        kind = ""
     draft.say("network.head", nodes=slots.nodes or 2, gbps=f"{first.gbps:g}", kind=kind,
               importance=HEAD)  # fmt: skip
     draft.figure("machines", slots.nodes or 2, "1",
@@ -179,7 +185,7 @@ def _tell(
         lines.append(
             draft.phrase(
                 "network.row",
-                method=told_method,
+                method=told_method if kind else f"{_WIRES[arguments['rdma']]} · {told_method}",
                 strategy=_STRATEGIES.get(report.strategy, report.strategy),
                 traffic=gib(report.traffic_bytes),
                 efficiency=f"{report.efficiency.value * 100:.0f}%",

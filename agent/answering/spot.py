@@ -12,6 +12,7 @@ from agent.answering.machines import (
     price_text,
     provider_name,
     say_price_sources,
+    short_line,
 )
 from agent.answering.numbers import duration, money
 from agent.answering.plan import Call, Context, Plan
@@ -27,6 +28,7 @@ from agent.toolbox.spot import ChosenInterval, SpotReport
 from tools.units import format_significant
 
 _MTBF_HOURS = 6.0
+_LISTED = 4
 _PRICE_INTENTS = ("cost_estimate", "spot_checkpoint", "catalog_lookup", "recommend_instance")
 _ABOUT_SAVING = re.compile(
     r"checkpoint|检查点|断点|保存|存一次|回收|中断|reclaim|interrupt|preempt|lost|丢", re.IGNORECASE
@@ -66,6 +68,8 @@ def compose(request: Request, context: Context) -> Plan:
     elif slots.gpu not in (None, "none"):
         calls.append(_carriers(draft))
     results = yield tuple(calls)
+    if slots.gpu not in (None, "none") and slots.provider is None and not _quoted(results):
+        results = (*results, *(yield (_carriers(draft, everywhere=True),)))
     draft.use(*results)
     plan = results[0].report
     about_saving = (
@@ -83,6 +87,8 @@ def compose(request: Request, context: Context) -> Plan:
                     _say_quote(draft, row)
                     _say_total(draft, row, plan)
                     say_price_sources(draft, [row])
+        if not _quoted(results):
+            _say_without_quote(draft, results)
         _say_prices(draft, plan, importance=DETAIL if about_saving else HEAD)
         _say_terms(draft, plan)
         if not about_saving:
@@ -146,14 +152,51 @@ def _at_one_place(
     return next((r for r in rows if r.spot is not None and r.price is not None), row)
 
 
-def _carriers(draft: Draft) -> Call:
-    """Instances with the card asked for."""
+def _quoted(results: tuple[ToolResult, ...]) -> bool:
+    """Whether a type was found of which spot prices are known."""
+    return any(_cheapest_first(r.report) for r in results if isinstance(r.report, InstancesReport))
+
+
+def _say_without_quote(draft: Draft, results: tuple[ToolResult, ...]) -> None:
+    """The list prices of types without a spot price: they say what spot cannot exceed."""
+    rows = [
+        row
+        for result in results
+        if isinstance(result.report, InstancesReport)
+        for row in result.report.instances
+        if row.price is not None or row.listed
+    ][:_LISTED]
+    if not rows:
+        return
+    draft.bullets([_list_line(draft, row) for row in rows],
+                  title=draft.phrase("spot.no_quote"), importance=HEAD)  # fmt: skip
+    draft.offer(row.as_offer() for row in rows)
+    say_price_sources(draft, rows)
+
+
+def _list_line(draft: Draft, row: InstanceOut) -> str:
+    """A type with its list price and, where hours were said, what they come to by it."""
+    line, hours = short_line(draft, row), draft.request.slots.hours
+    price = row.price or row.listed[0]
+    if hours is None or price.per != "hour":
+        return line
+    total = float(price.amount) * hours * (draft.request.slots.instance_count or 1)
+    draft.figure("hours", hours, "h", sources=("user:hours",))
+    draft.figure(f"{row.instance_type}: by list price", round(total, 2), price.currency,
+                 formula="price * hours")  # fmt: skip
+    return line + draft.phrase("spot.by_list", hours=f"{hours:g}",
+                               cost=money(total, price.currency, draft.language))  # fmt: skip
+
+
+def _carriers(draft: Draft, *, everywhere: bool = False) -> Call:
+    """Instances with the card asked for, of the cloud asked for or of all."""
     slots = draft.request.slots
     count = slots.gpu_count or 1
     return Call(
         "find_instances",
         {"gpu": slots.gpu, "any_variant": slots.gpu_mem_gb is None,
-         "provider": default_provider(draft), "region": default_region(draft),
+         "provider": None if everywhere else default_provider(draft),
+         "region": slots.region if everywhere else default_region(draft),
          "min_gpu_count": count, "limit": 50},
     )  # fmt: skip
 
@@ -164,7 +207,14 @@ def _cheapest_first(report: InstancesReport) -> list[InstanceOut]:
     if report.given is not None:
         return rows
     whole = [row for row in rows if row.category == "gpu"]
-    return sorted(whole, key=lambda r: (r.price is None, r.price.amount if r.price else 0))
+    return sorted(
+        whole,
+        key=lambda r: (
+            r.spot is not None and r.spot.likely is None,
+            r.price is None,
+            (r.price.amount if r.price else 0) / (r.gpu_count or 1),
+        ),
+    )
 
 
 def _say_total(draft: Draft, row: InstanceOut, plan: SpotReport) -> None:

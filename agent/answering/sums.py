@@ -39,6 +39,8 @@ _SHORT = 60
 """Characters of a question that leans on the turn before."""
 _REMEMBERED = 3
 """Turns back to which "it" reaches."""
+_RENT = re.compile(r"包月|包年|monthly (?:plan|rent)|reserved|subscription", re.IGNORECASE)
+"""Words for renting by the month."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
@@ -233,6 +235,10 @@ def _of_instance(draft: Draft, name: str | None) -> Steps:
                   importance=HEAD)  # fmt: skip
         draft.add(short_line(draft, row))
         return draft.finish("not_applicable", intent="cost_estimate")
+    if slots.billing == "subscription" or _RENT.search(draft.request.search_query):
+        from agent.answering.cost import say_subscription
+
+        say_subscription(draft, row)
     if is_versus(draft.request):
         row = yield from _in_region(draft, row, row.price.region)
     price, spot = row.price, row.spot

@@ -20,7 +20,7 @@ def test_without_a_card_common_ones_are_told_for_a_named_yardstick() -> None:
     assert figures["A100: images"] == pytest.approx(rate)
     assert figures["A100: disk"] == pytest.approx(rate * 110 / 1000)  # 110 kB an ImageNet file
     assert figures["A100: cores value"] == pytest.approx(
-        rate / 150, rel=0.02
+        rate / 150, rel=0.06
     )  # 150 images/s a vCPU
     assert any(a.name == "image_model" and a.value == "resnet50" for a in answer.assumptions)
     assert any("2605.08731" in c.id for c in answer.citations)

@@ -41,6 +41,7 @@ MissCode = Literal[
     "gpu_count",
     "no_cuda",
     "too_old",
+    "no_kernel",
     "card_unknown",
     "unsupported",
 ]
@@ -163,6 +164,7 @@ class Miss(NamedTuple):
 
 _DISTANCE = {
     "too_old": 8.0,
+    "no_kernel": 1.3,
     "no_cuda": 9.0,
     "card_unknown": 5.0,
     "gpu_memory_unknown": 6.0,
@@ -247,6 +249,8 @@ class NearMiss:
     misses: tuple[Miss, ...]
     price: Price | None
     cost_per_hour: Decimal | None
+    need: GpuNeed | None = None
+    """Memory of one GPU; None where something else rules the offer out."""
 
 
 @dataclass(frozen=True, slots=True)

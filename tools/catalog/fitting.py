@@ -125,6 +125,12 @@ class Fitter:
 
         return likely
 
+    @cached_property
+    def _waiting(self) -> Callable[[MemoryEstimate], int]:
+        from tools.memory import waiting_bytes
+
+        return waiting_bytes
+
     def _exact(
         self,
         card: GpuSpec | None,
@@ -143,7 +149,12 @@ class Fitter:
             return known
         result = self._fit(estimate, usable_bytes)
         high, usable = result.high_bytes, result.usable_bytes
-        verdict = self._likely(result.need_bytes, high_bytes=high, usable_bytes=usable)
+        verdict = self._likely(
+            result.need_bytes,
+            high_bytes=high,
+            usable_bytes=usable,
+            waiting_bytes=self._waiting(estimate),
+        )
         return _need(estimate, gpus, label, high, usable, verdict)
 
     def _without_interval(
@@ -155,9 +166,11 @@ class Fitter:
             return None
         width = self._width(rough, gpus, label)
         usable, need = int(usable_bytes * width.usable), estimate.process_bytes
-        high = int(need * width.high)
+        high, waiting = int(need * width.high), self._waiting(estimate)
         least, most = (
-            self._likely(need, high_bytes=int(high * by), usable_bytes=usable)
+            self._likely(
+                need, high_bytes=int(high * by), usable_bytes=usable, waiting_bytes=waiting
+            )
             for by in (1 / _WIDTH_OF_CARDS, _WIDTH_OF_CARDS)
         )
         return _need(estimate, gpus, label, high, usable, least) if least == most else None
@@ -177,9 +190,14 @@ class Fitter:
             return None
         width = self._width(rough, gpus, label)
         usable, likely = int(usable_bytes * width.usable), estimate.process_bytes
-        high = int(likely * width.high)
+        high, waiting = int(likely * width.high), self._waiting(estimate)
         least, most = (
-            self._likely(int(likely * by), high_bytes=int(high * by), usable_bytes=usable)
+            self._likely(
+                int(likely * by),
+                high_bytes=int(high * by),
+                usable_bytes=usable,
+                waiting_bytes=int(waiting * by),
+            )
             for by in (1 / margin, margin)
         )
         return _need(estimate, gpus, label, high, usable, least) if least == most else None

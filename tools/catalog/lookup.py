@@ -29,6 +29,8 @@ Kind = Literal["type", "family", "unlisted", "unknown"]
 """unlisted: a CPU family known by its vendor's naming rule, without rows here."""
 _NEAREST = 5
 _EDIT_LIMIT = 2
+_SLIP = 1
+"""Edits of a whole name that are a slip of the finger: the type meant stands first."""
 _SHORTEST_TYPO = 3
 _COMPARED = 10
 _MOST_EDITS = 6
@@ -348,6 +350,7 @@ def _ranked(pool: Sequence[InstanceOffer], text: str, size: str) -> list[Instanc
 
     def fine(offer: InstanceOffer) -> tuple[object, ...]:
         edits = edit_distance(squash(offer.instance_type), written, limit=_MOST_EDITS)
-        return *coarse(offer)[:2], edits, size_order(offer)
+        slip = edits if edits <= _SLIP else _MOST_EDITS
+        return slip, *coarse(offer)[:2], edits, size_order(offer)
 
     return sorted(near, key=fine)

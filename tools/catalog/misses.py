@@ -20,7 +20,7 @@ from tools.catalog.regions import regions_named
 from tools.gpus import GpuSpec
 
 if TYPE_CHECKING:
-    from tools.memory import InferenceWorkload, TrainingWorkload
+    from tools.memory import InferenceWorkload, KernelFloor, TrainingWorkload
 
 LEAST_CAPABILITY = 7.0
 """Triton, vLLM and tensor cores need compute capability 7.0; older cards are not recommended."""
@@ -43,6 +43,8 @@ class Asked:
     bf16: bool
     fp8: bool
     flash: bool
+    floor: KernelFloor | None = None
+    """What the engine's kernels ask of a card."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,14 @@ def resolve(
         flash=limits.flash_attention
         if limits.flash_attention is not None
         else getattr(workload, "attention", None) == "flash",
+        floor=_floor(workload),
     )
+
+
+def _floor(workload: TrainingWorkload | InferenceWorkload | PlainNeed) -> KernelFloor | None:
+    from tools.memory import InferenceWorkload, workload_floor
+
+    return workload_floor(workload) if isinstance(workload, InferenceWorkload) else None
 
 
 def _common_currency(limits: Constraints, providers: frozenset[str]) -> str:
@@ -126,6 +135,9 @@ def _card_misses(card: GpuSpec | None, asked: Asked) -> Iterable[Miss]:
             yield Miss("no_cuda", detail=card.name)
     elif card.compute_capability is not None and card.compute_capability < LEAST_CAPABILITY:
         yield Miss("too_old", LEAST_CAPABILITY, card.compute_capability)
+    elif asked.floor is not None and (card.compute_capability or 99) < asked.floor.capability:
+        what = f"{asked.floor.engine} {asked.floor.weight_format or ''}".strip()
+        yield Miss("no_kernel", asked.floor.capability, card.compute_capability, detail=what)
     if asked.bf16 and card.bf16_supported is False:
         yield Miss("no_bf16", detail=card.name)
     if asked.fp8 and card.fp8_supported is False:

@@ -50,9 +50,10 @@ _OBSERVED_COLUMNS = (
 )
 _CENT = Decimal("0.0001")
 
-SpotBasis = Literal["spot_price", "average_saving", "vendor_ceiling"]
+SpotBasis = Literal["spot_price", "average_saving", "vendor_ceiling", "seen_range"]
 """spot_price: a dated price; average_saving: on demand less a published average saving;
-vendor_ceiling: nothing but the vendor's "up to", a range and no price."""
+vendor_ceiling: nothing but the vendor's "up to", a range and no price;
+seen_range: nothing but the range seen over the cloud's types."""
 
 
 class SpotPolicy(NamedTuple):
@@ -214,7 +215,8 @@ def spot_quote(offer: InstanceOffer, *, region: str | None = None) -> SpotQuote 
     """What a type may cost on spot, per hour; None where not even an on-demand price is dated.
 
     A dated spot price comes first; then the on-demand price less the published average saving of
-    the region; then only the vendor's own "up to" as the lower end, with no likely price.
+    the region; then only the vendor's own "up to", or the lowest share seen over its types, as
+    the lower end, with no likely price. None too where neither is known.
 
     Raises:
         BadQuantityError: If the region is not known.
@@ -232,23 +234,42 @@ def spot_quote(offer: InstanceOffer, *, region: str | None = None) -> SpotQuote 
     ]
     if records:
         return _from_saving(offer, on_demand, records[0])
-    policy = spot_policies().get(offer.provider)
-    least = policy.least_share if policy else None
-    sources = (on_demand.source, *((policy_source(policy),) if policy else ()))
+    floor = _floor(offer.provider)
+    if floor is None:
+        return None
     return SpotQuote(
         offer.provider,
         offer.instance_type,
         on_demand.region,
         on_demand.currency,
-        low=_rounded(on_demand.amount * (least if least is not None else Decimal("0.1"))),
+        low=_rounded(on_demand.amount * floor.share),
         likely=None,
         high=on_demand.amount,
-        basis="vendor_ceiling",
+        basis=floor.basis,
         as_of=on_demand.priced_on,
         interruption_band=None,
         on_demand=on_demand,
-        sources=sources,
+        sources=(on_demand.source, floor.source),
     )
+
+
+class _Floor(NamedTuple):
+    """The lowest share of the on-demand price that spot is known to reach, and from where."""
+
+    share: Decimal
+    basis: SpotBasis
+    source: Source
+
+
+def _floor(provider: str) -> _Floor | None:
+    """By the vendor's own "up to", else by what was seen over its types; None without either."""
+    policy = spot_policies().get(provider)
+    if policy is not None and policy.least_share is not None:
+        return _Floor(policy.least_share, "vendor_ceiling", policy_source(policy))
+    seen = next((o for o in observed_spot_shares() if o.provider == provider), None)
+    if seen is None:
+        return None
+    return _Floor(Decimal(str(seen.low_share)), "seen_range", seen.source)
 
 
 def _from_price(offer: InstanceOffer, priced: Price) -> SpotQuote:

@@ -239,7 +239,11 @@ def _near_misses(
         seen.add(key)
         found.append(
             NearMiss(
-                candidate.offer, candidate.misses, candidate.cost.price, candidate.cost.per_hour
+                candidate.offer,
+                candidate.misses,
+                candidate.cost.price,
+                candidate.cost.per_hour,
+                candidate.need,
             )
         )
         if len(found) == _NEAR_MISSES:
