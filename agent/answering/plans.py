@@ -30,6 +30,7 @@ from agent.answering.serving import serving
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.answering.symptoms import record_symptom_figures, symptoms_of
 from agent.answering.training import training
+from agent.answering.verdicts import requests_held
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -352,6 +353,9 @@ def _speed(
 
     slots = draft.request.slots
     concurrency = slots.concurrency or slots.batch or 1
+    queue = requests_held(draft, report)
+    if queue is not None:
+        concurrency = queue[0]
     arguments = time_arguments(draft, task="infer", concurrency=concurrency, batch=None,
                                gpu=report.gpu, gpu_count=report.gpu_count)  # fmt: skip
     results = yield (Call("estimate_time_and_cost", arguments),)

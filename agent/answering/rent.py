@@ -19,6 +19,7 @@ from agent.answering.machines import (
     provider_name,
     say_price_sources,
 )
+from agent.answering.misses import is_near, miss_line
 from agent.answering.numbers import duration, gib, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.rent_budget import (
@@ -38,7 +39,7 @@ from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.offers import InstanceOut
-from agent.toolbox.rent import MissOut, NearMissOut, RecommendedOut, RecommendReport
+from agent.toolbox.rent import RecommendedOut, RecommendReport
 from tools.units import format_significant
 
 _SIZES = (7.0, 14.0, 70.0)
@@ -191,7 +192,8 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
         importance=HEAD,
     )
     if best.need_high_bytes > best.usable_bytes:
-        draft.say("rent.upper_bound", high=gib(best.need_high_bytes))
+        key = "rent.upper_bound" if best.requests_held is None else "misses.upper_queue"
+        draft.say(key, high=gib(best.need_high_bytes))
     draft.figure("hours_per_month", 730, "h", formula="365 * 24 / 12")
     costs = [
         draft.phrase(
@@ -293,26 +295,16 @@ def _spread(draft: Draft, offer: RecommendedOut) -> str:
 
 
 def _tell_misses(draft: Draft, found: RecommendReport) -> None:
-    lines = [line for miss in found.near_misses[:3] if (line := _miss_line(draft, miss))]
-    draft.bullets(lines[:2], title=draft.phrase("rent.misses"), importance=DETAIL)
-
-
-def _miss_line(draft: Draft, found: NearMissOut) -> str:
-    miss: MissOut = found.misses[0]
-    values = {"instance": f"`{found.instance_type}`", "gpu": found.gpu or "?"}
-    if miss.code == "memory" and miss.needed and miss.has:
-        draft.figure(f"{found.instance_type}: needed", miss.needed, "B", formula="estimate")
-        draft.figure(f"{found.instance_type}: usable", miss.has, "B", formula="catalog")
-        return draft.phrase("rent.miss_memory", need=gib(miss.needed), has=gib(miss.has), **values)
-    if miss.code == "tight" and miss.needed and miss.has:
-        draft.figure(f"{found.instance_type}: upper bound", miss.needed, "B", formula="estimate")
-        draft.figure(f"{found.instance_type}: usable", miss.has, "B", formula="catalog")
-        return draft.phrase("rent.miss_tight", need=gib(miss.needed), has=gib(miss.has), **values)
-    if miss.code in ("no_price", "price", "no_bf16", "tight", "no_nvlink", "no_rdma"):
-        return draft.phrase(
-            "rent.miss_other", reason=draft.phrase(f"rent.reason_{miss.code}"), **values
-        )
-    return ""
+    """Offers that nearly do, with what they lack; none that costs more than the best."""
+    best = found.offers[0].cost_per_hour if found.offers else None
+    near = [
+        miss
+        for miss in found.near_misses
+        if is_near(miss) and (best is None or (miss.cost_per_hour or best) <= best)
+    ]
+    lines = [line for miss in near if (line := miss_line(draft, miss))]
+    draft.bullets(lines[:2], title=draft.phrase("rent.misses"),
+                  importance=BODY if best else DETAIL)  # fmt: skip
 
 
 # ---- no model

@@ -14,6 +14,7 @@ from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import Draft
 from agent.answering.found import Found, Steps, failed
 from agent.answering.inverse import is_too_large
+from agent.answering.kernels import judged_kernels
 from agent.answering.layer_split import is_layer_split, say_layer_split
 from agent.answering.native_formats import say_native_format
 from agent.answering.numbers import gib
@@ -37,7 +38,7 @@ from agent.answering.run_words import (
     memory_range,
     outcome,
 )
-from agent.answering.verdicts import say_verdict, verdict_of
+from agent.answering.verdicts import is_queued, say_verdict, verdict_of
 from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
 from agent.toolbox.memory import MemoryReport
@@ -118,6 +119,9 @@ def _judged(
         verdict = verdict_of(report)
         say_verdict(draft, report)
         verdict = judged_pipeline(draft, report, verdict)
+        if verdict == "does_not_fit" and is_queued(draft, report):
+            verdict = "depends"
+        verdict = judged_kernels(draft, report, card, verdict)
     lacks_fp8 = card is not None and card.fp8_supported is False and slots.quantization == "fp8"
     if _differs(card, report, slots.gpu_mem_gb) or (lacks_fp8 and verdict != "does_not_fit"):
         return "depends"
@@ -264,7 +268,8 @@ def _say_more_cards(
 def _could_split(draft: Draft, report: MemoryReport) -> bool:
     """Whether leaving layers in host memory is a way out of one card that is too small."""
     is_alone = report.verdict == "does_not_fit" and report.gpu_count == 1
-    return is_alone and is_language(report) and draft.request.slots.framework is None
+    is_open = draft.request.slots.framework is None and not is_queued(draft, report)
+    return is_alone and is_language(report) and is_open
 
 
 def _say_other_formats(draft: Draft, others: list[MemoryReport]) -> None:

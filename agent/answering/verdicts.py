@@ -22,9 +22,31 @@ _ABSURD = 20
 """Times the usable memory from which a need is called out of all proportion."""
 
 
+def requests_held(draft: Draft, report: MemoryReport) -> tuple[int, int] | None:
+    """Full-length requests that a paged engine's cache holds, and those asked for.
+
+    None where there is no such engine, one request, or not even room for one.
+    """
+    held = {a.name: a.value for a in report.assumptions}
+    slots = draft.request.slots
+    asked = int(slots.concurrency or slots.batch or held.get("batch") or 1)
+    if report.pool_bytes is None or asked < 2 or report.kv_cache_bytes <= 0:
+        return None
+    each = report.kv_cache_bytes / asked
+    room = report.pool_bytes - (report.process_bytes - report.kv_cache_bytes)
+    count = int(room // each)
+    return (count, asked) if 1 <= count < asked else None
+
+
+def is_queued(draft: Draft, report: MemoryReport) -> bool:
+    """Whether a server starts with less cache than all requests would take: the others wait."""
+    is_over = report.task == "infer" and report.verdict == "does_not_fit"
+    return is_over and requests_held(draft, report) is not None
+
+
 def say_verdict(draft: Draft, report: MemoryReport) -> None:
     """The first sentence: fits or not, the need, and what it is compared with."""
-    values = {
+    values: dict[str, object] = {
         "what": run_text(draft, report),
         "need": gib(report.process_bytes),
         "range": gib_range(report.low_bytes, report.high_bytes),
@@ -41,8 +63,13 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
     draft.figure(
         "usable_memory", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",)
     )
+    queue = requests_held(draft, report) if is_queued(draft, report) else None
+    if queue is not None:
+        values |= {"held": queue[0], "asked": queue[1]}
+        draft.figure("requests_held", queue[0], "1",
+                     formula="(pool - weights - work) / cache of a request")  # fmt: skip
     draft.say(
-        _verdict_key(report, report.usable_bytes),
+        "memory.queues" if queue else _verdict_key(report, report.usable_bytes),
         importance=HEAD,
         card=card_name(draft, report),
         usable=gib(report.usable_bytes),

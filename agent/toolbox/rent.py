@@ -12,7 +12,7 @@ from agent.answer import AssumptionOut, CitationOut, FigureOut
 from agent.settings import Settings
 from agent.toolbox.base import Report, Row, Tool, description_of, figure_out
 from agent.toolbox.memory import MemoryArguments
-from agent.toolbox.offers import InstanceOut, instance_out
+from agent.toolbox.offers import InstanceOut, PriceOut, instance_out
 from agent.toolbox.resolve import resolve_card, resolve_model
 from agent.toolbox.workloads import workload_of
 from tools.catalog import offer_source
@@ -58,6 +58,10 @@ class RecommendedOut(Row):
     tokens_per_s: float | None
     is_old_price: bool
     notes: tuple[str, ...]
+    requests_held: int | None = None
+    """Full-length requests whose cache the engine finds room for at once; None = no such engine."""
+    requests: int | None = None
+    """Requests at once that were asked for."""
 
 
 class MissOut(Row):
@@ -67,6 +71,7 @@ class MissOut(Row):
     needed: float | None
     has: float | None
     unit: str
+    detail: str | None = None
 
 
 class NearMissOut(Row):
@@ -78,6 +83,11 @@ class NearMissOut(Row):
     gpu_count: float | None
     cost_per_hour: Decimal | None
     misses: tuple[MissOut, ...]
+    price: PriceOut | None = None
+    requests_held: int | None = None
+    """Full-length requests whose cache the engine finds room for at once; None = no such engine."""
+    requests: int | None = None
+    """Requests at once that were asked for."""
 
 
 class RecommendReport(Report):
@@ -135,7 +145,7 @@ def recommend(arguments: RecommendArguments) -> RecommendReport:
         figures=tuple(figures),
         citations=_citations(found.offers),
         offers=offers,
-        near_misses=tuple(_near_miss(miss) for miss in found.near_misses[:5]),
+        near_misses=tuple(_near_miss(miss, arguments.region) for miss in found.near_misses[:5]),
         considered=found.considered,
         currency=found.currency,
         ranked_by=found.ranked_by,
@@ -200,22 +210,41 @@ def _recommended(found: Any, region: str | None) -> RecommendedOut:
         tokens_per_s=found.tokens_per_s,
         is_old_price=found.is_old_price,
         notes=found.notes,
+        **_held(found.need),
     )
 
 
-def _near_miss(found: Any) -> NearMissOut:
+def _held(need: Any) -> dict[str, int]:
+    """Requests that a paged engine holds at once on a card, of those that were asked for."""
+    from tools.memory import waiting_bytes
+
+    estimate = need.estimate if need is not None else None
+    if estimate is None or not (waiting := waiting_bytes(estimate)):
+        return {}
+    each = estimate.kv_cache_bytes - waiting
+    room = need.usable_bytes - (estimate.process_bytes - estimate.kv_cache_bytes)
+    return {
+        "requests_held": max(int(room // each), 0),
+        "requests": round(estimate.kv_cache_bytes / each),
+    }
+
+
+def _near_miss(found: Any, region: str | None) -> NearMissOut:
     return NearMissOut(
         provider=found.offer.provider,
         instance_type=found.offer.instance_type,
         gpu=found.offer.gpu_label,
         gpu_count=found.offer.card_count,
         cost_per_hour=found.cost_per_hour,
+        price=instance_out(found.offer, region).price,
+        **_held(found.need),
         misses=tuple(
             MissOut(
                 code=m.code,
                 needed=None if m.needed is None else float(m.needed),
                 has=None if m.has is None else float(m.has),
                 unit=m.unit,
+                detail=m.detail,
             )
             for m in found.misses
         ),

@@ -63,8 +63,41 @@ def fit(estimate: MemoryEstimate, usable_bytes: int) -> FitResult:
     return FitResult(verdict, usable_bytes - need, usable_bytes, need, low, high)
 
 
-def likely(need_bytes: int, *, high_bytes: int, usable_bytes: int) -> Verdict:
-    """`judge` for a need of which not everything was said: room of 15 % is enough."""
+def waiting_bytes(estimate: MemoryEstimate) -> int:
+    """Cache of the requests beyond the first, where an engine lets them wait for room, in bytes.
+
+    vLLM, SGLang and TGI take their share of the card at the start, measure what weights and work
+    leave of it, and give that to the cache: requests that find none are queued, no memory runs
+    out. 0 where there is no such pool or only one request.
+    """
+    if estimate.pool_share is None:
+        return 0
+    workload = estimate.workload
+    said = getattr(workload, "batch", None) or getattr(workload, "concurrency", None)
+    requests = int(said or dict(estimate.assumed).get("batch") or 1)
+    return estimate.kv_cache_bytes - math.ceil(estimate.kv_cache_bytes / max(requests, 1))
+
+
+def likely(
+    need_bytes: int, *, high_bytes: int, usable_bytes: int, waiting_bytes: int = 0
+) -> Verdict:
+    """`judge` for a need of which not everything was said: room of 15 % is enough.
+
+    Args:
+        need_bytes: Point estimate of what a process takes.
+        high_bytes: Upper bound of it.
+        usable_bytes: Memory a process can get.
+        waiting_bytes: Part of the need that an engine can do without by queueing: where the
+            need is below, and the upper bound of the rest too, nothing can run out.
+
+    >>> likely(91, high_bytes=128, usable_bytes=100)
+    'tight'
+    >>> likely(91, high_bytes=128, usable_bytes=100, waiting_bytes=40)
+    'fits'
+    """
+    fixed_high = high_bytes * (need_bytes - waiting_bytes) / max(need_bytes, 1)
+    if waiting_bytes and need_bytes <= usable_bytes and fixed_high <= usable_bytes:
+        return "fits"
     return judge(need_bytes, high_bytes=high_bytes, usable_bytes=usable_bytes, room=_ROOMY)
 
 
@@ -77,9 +110,13 @@ def likely_verdict(estimate: MemoryEstimate, usable_bytes: int) -> Verdict:
             where the share was said and the need is above it, fits becomes tight.
     """
     need = estimate.process_bytes
+    pool_bytes = math.floor(usable_bytes * (estimate.pool_share or 1))
+    waiting = waiting_bytes(estimate)
+    if waiting and need <= pool_bytes:
+        return likely(
+            need, high_bytes=estimate.high_bytes, usable_bytes=pool_bytes, waiting_bytes=waiting
+        )
     verdict = likely(need, high_bytes=estimate.high_bytes, usable_bytes=usable_bytes)
     share = getattr(estimate.workload, "gpu_memory_utilization", None)
-    is_above_share = share is not None and need > math.floor(
-        usable_bytes * (estimate.pool_share or 1)
-    )
+    is_above_share = share is not None and need > pool_bytes
     return "tight" if verdict == "fits" and is_above_share else verdict

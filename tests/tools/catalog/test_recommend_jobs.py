@@ -17,14 +17,28 @@ from tools.catalog import (
     recommend,
     usable_memory,
 )
-from tools.memory import InferenceWorkload, MemoryEstimate, TrainingWorkload, estimate, fit
+from tools.memory import (
+    InferenceWorkload,
+    MemoryEstimate,
+    TrainingWorkload,
+    estimate,
+    fit,
+    waiting_bytes,
+)
 from tools.models import find_model
 
 
 def is_safe(needed: MemoryEstimate, usable_bytes: int) -> bool:
-    """True when the upper bound is below what the card gives, or a seventh of it stays free."""
+    """True when the upper bound is below what the card gives, or a seventh of it stays free.
+
+    Of a server that queues, the upper bound without the cache of the requests that can wait.
+    """
     result = fit(needed, usable_bytes)
-    return result.verdict == "fits" or result.need_bytes <= 0.85 * result.usable_bytes
+    if result.verdict == "fits" or result.need_bytes <= 0.85 * result.usable_bytes:
+        return True
+    waiting = waiting_bytes(needed)
+    fixed = result.high_bytes * (1 - waiting / result.need_bytes)
+    return bool(waiting) and max(fixed, result.need_bytes) <= result.usable_bytes
 
 
 def fits_again(workload: TrainingWorkload | InferenceWorkload, one: RecommendedOffer) -> bool:
