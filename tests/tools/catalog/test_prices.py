@@ -184,3 +184,18 @@ def test_currencies_are_converted_by_the_dated_reference_rates() -> None:
     assert currency_code(" 元 ") == "CNY"
     with pytest.raises(BadQuantityError):
         currency_code("doubloon")
+
+
+def test_without_a_spot_price_or_a_range_there_is_no_quote() -> None:
+    azure = next(
+        o for o in catalog().offers if o.provider == "azure" and cheapest(o) is not None
+        and cheapest(o, billing="spot") is None
+    )  # fmt: skip
+    assert spot_quote(azure) is None
+    aws = get_instance("p5.4xlarge", "aws")
+    quote, price = spot_quote(aws), cheapest(aws)
+    assert quote is not None
+    assert price is not None
+    assert quote.basis == "seen_range"
+    seen = next(o for o in observed_spot_shares() if o.provider == "aws")
+    assert float(quote.low) == pytest.approx(float(price.amount) * seen.low_share, abs=1e-4)
