@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agent.answering.draft import Draft
 from agent.answering.numbers import gib
@@ -22,10 +22,23 @@ _LESS = 0.97
 _MOST = 4
 
 
-def say_changes(draft: Draft, report: MemoryReport) -> list[ChangeOut]:
-    """What would bring the need down, as a list; gives back the changes told."""
-    changes = changes_of(draft, report)
-    draft.bullets(changes_told(draft, report, changes), title=draft.phrase("memory.changes_title"))
+PUBLISHED_IN_FOUR = ("mxfp4", "int4-experts", "fp4-experts")
+"""Formats of weights that are about four bits as they are published."""
+
+
+def say_changes(
+    draft: Draft, report: MemoryReport, *, lengths: Sequence[str] = ()
+) -> list[ChangeOut]:
+    """What would bring the need down, as a list; gives back the changes told.
+
+    Args:
+        draft: The answer.
+        report: What does not fit, or only just.
+        lengths: Lines about a length that fits, in place of one that does not.
+    """
+    changes = changes_of(draft, report, without_length=bool(lengths))
+    lines = [*changes_told(draft, report, changes), *lengths]
+    draft.bullets(lines, title=draft.phrase("memory.changes_title"))
     return changes
 
 
@@ -40,13 +53,17 @@ def changes_told(draft: Draft, report: MemoryReport, changes: Iterable[ChangeOut
     return told
 
 
-def changes_of(draft: Draft, report: MemoryReport) -> list[ChangeOut]:
+def changes_of(
+    draft: Draft, report: MemoryReport, *, without_length: bool = False
+) -> list[ChangeOut]:
     """At most four changes, one of a kind, in the order of what they cost.
 
     Those that make it fit alone; where fewer than two do, also the mildest ones and all of the
     cheap ones together.
     """
     open_ = [c for c in report.changes if _is_worth_telling(draft, report, c)]
+    if without_length:
+        open_ = [c for c in open_ if not c.name.startswith("seq_len=")]
     together = [c for c in open_ if c.name == _TOGETHER]
     alone = _one_of_a_kind(c for c in open_ if c.name != _TOGETHER)
     least = min((c.after_bytes for c in alone), default=None)
@@ -64,6 +81,8 @@ def _is_worth_telling(draft: Draft, report: MemoryReport, change: ChangeOut) -> 
     """False for what is told elsewhere, saves next to nothing, or the engine named cannot do."""
     field = change.name.partition("=")[0]
     if field in (_TOLD_AS_WAYS if report.task == "train" else ("gpu_count",)):
+        return False
+    if field == "weight_format" and report.weight_format in PUBLISHED_IN_FOUR:
         return False
     if field == "weight_format" and not _can_run(report, change.name):
         return False

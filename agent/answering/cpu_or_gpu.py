@@ -30,6 +30,15 @@ _GPU_MEMORY_GB = 80.0
 """Memory of the largest common card, GB."""
 
 
+_FASTER = re.compile(
+    r"speed(?:ed)?\s(?:it |this |things )?up|faster|quicker|accelerat|help"
+    r"|提速|加速|更快|快(?:多少|一点|些|吗|不)|有用|管用",
+    re.IGNORECASE,
+)
+_COMPARED_IN = "CNY"
+"""Currency in which placement weighs prices."""
+
+
 def compose(request: Request, context: Context) -> Plan:
     """The place, the reasons with their figures, a machine of either kind."""
     draft = Draft(request)
@@ -44,9 +53,10 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*results)
     report = next((r.report for r in results if isinstance(r.report, PlacementReport)), None)
     verdict: Verdict = "depends"
+    is_enough = report is not None and report.kind == "cpu"
     for result in results:
         if isinstance(result.report, InstancesReport):
-            _say_instance(draft, result.report)
+            _say_instance(draft, result.report, is_enough=is_enough)
     if report is not None:
         verdict = _tell(draft, report)
     else:
@@ -161,6 +171,8 @@ def _tell(draft: Draft, report: PlacementReport) -> Verdict:
     draft.assume(report.assumptions)
     if report.kind != "cpu":
         return "depends"
+    if report.reason("library_without_gpu_code") and _FASTER.search(draft.request.search_query):
+        return "not_applicable"  # asked is whether a GPU helps, and it does not
     slots = draft.request.slots
     if draft.corrections:
         return "not_applicable"  # what was taken for granted is put right; nothing is judged
@@ -198,15 +210,23 @@ def _say_load(draft: Draft, report: PlacementReport, told_rate: str) -> bool:
 
 
 def _hourly(draft: Draft, report: PlacementReport, values: dict[str, float]) -> dict[str, Any]:
-    """Prices of the two machines in the currency they are charged in."""
-    option = report.gpu or report.cpu
-    price = option.instance.price if option is not None and option.instance is not None else None
-    currency = price.currency if price is not None else "CNY"
+    """Prices of the two machines as they are listed; converted ones where one lists none."""
     per = "/小时" if draft.language == "zh" else "/h"
-    return {
-        name: money(values[f"{name}_price"], currency, draft.language, per=per)
-        for name in ("cpu", "gpu")
+    options = {"cpu": report.cpu, "gpu": report.gpu}
+    listed = {
+        name: option.instance.price
+        for name, option in options.items()
+        if option is not None and option.instance is not None
     }
+    told = {}
+    for name in options:
+        price = listed.get(name)
+        amount, currency = values[f"{name}_price"], _COMPARED_IN
+        if price is not None and price.per == "hour":
+            amount, currency = float(price.amount), price.currency
+        draft.figure(f"{name}_price", amount, f"{currency}/h", formula="list price")
+        told[name] = money(amount, currency, draft.language, per=per)
+    return told
 
 
 def _reason(
@@ -263,7 +283,7 @@ def _machine(draft: Draft, key: str, option: OptionOut | None, *, importance: in
     draft.offer([option.instance.as_offer()])
 
 
-def _say_instance(draft: Draft, report: InstancesReport) -> None:
+def _say_instance(draft: Draft, report: InstancesReport, *, is_enough: bool) -> None:
     """A CPU type that was named for a job."""
     from agent.answering.machines import family_line
 
@@ -274,7 +294,7 @@ def _say_instance(draft: Draft, report: InstancesReport) -> None:
     else:
         return
     is_corrected = any(report.given and report.given in c.fact for c in draft.corrections)
-    if is_corrected:
+    if is_corrected or is_enough:
         draft.add(line + draft.phrase("concept.stop"), importance=DETAIL)
     else:
         draft.say("placement.no_gpu_type", line=line, importance=HEAD)

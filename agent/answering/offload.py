@@ -90,6 +90,8 @@ def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any
     verdict = _say_split(draft, split, layers, model.layers)
     if isinstance(speed, TimeReport) and slots.gpu_layers is None:
         _say_speed(draft, speed)
+    if layers < model.layers and verdict != "does_not_fit":
+        draft.say("host.split_avoid")
     return Split(verdict, split, whole)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from agent.answer import AssumptionOut, Verdict
 from agent.answering.after_fit import rent_after
 from agent.answering.assumed import say_assumptions
 from agent.answering.card_facts import is_unified, say_card
-from agent.answering.changes import say_changes
+from agent.answering.changes import PUBLISHED_IN_FOUR, say_changes
 from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import Draft
 from agent.answering.found import Found, Steps, failed
+from agent.answering.how_far import shorter
 from agent.answering.inverse import is_too_large
 from agent.answering.kernels import judged_kernels
 from agent.answering.layer_split import is_layer_split, say_layer_split
@@ -83,7 +84,8 @@ def serving(draft: Draft) -> Steps:
         verdict = yield from _judged(draft, chosen, card)
         if is_layer_split(draft, chosen):
             say_layer_split(draft, chosen)
-        _say_serving_details(draft, chosen, others, card)
+        lengths = yield from shorter(draft, chosen)
+        _say_serving_details(draft, chosen, others, card, lengths=lengths)
         yield from _say_more_cards(draft, chosen)
         yield from rent_after(draft, chosen, verdict)
     draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
@@ -136,7 +138,7 @@ def _judged(
 def _worth_telling(chosen: MemoryReport, others: list[MemoryReport]) -> list[MemoryReport]:
     """Formats that are another size; none between 16 bit and weights published in 4 bit."""
     apart = [o for o in others if abs(o.weights_bytes / max(chosen.weights_bytes, 1) - 1) > _SAME]
-    is_narrow = chosen.weight_format in _PUBLISHED_IN_FOUR
+    is_narrow = chosen.weight_format in PUBLISHED_IN_FOUR
     if chosen.kind in _NOT_IN_FOUR:
         apart = [o for o in apart if o.weight_format != "int4"]
     return [o for o in apart if not is_narrow or o.weight_format == "bf16"]
@@ -157,9 +159,6 @@ _NOT_IN_FOUR = (
 
 _SAME = 0.1
 """Two formats whose weights differ by less are one size."""
-
-
-_PUBLISHED_IN_FOUR = ("mxfp4", "int4-experts", "fp4-experts")
 
 
 def _short_context(
@@ -218,7 +217,12 @@ def say_variants(draft: Draft, report: MemoryReport, card: GpuReport | None) -> 
 
 
 def _say_serving_details(
-    draft: Draft, chosen: MemoryReport, others: list[MemoryReport], card: GpuReport | None
+    draft: Draft,
+    chosen: MemoryReport,
+    others: list[MemoryReport],
+    card: GpuReport | None,
+    *,
+    lengths: Sequence[str] = (),
 ) -> None:
     slots = draft.request.slots
     say_card(draft, chosen, card)
@@ -231,12 +235,14 @@ def _say_serving_details(
         key = "layers_dealt" if (slots.pp or 1) > 1 and (slots.tp or 1) == 1 else "tensor_parallel"
         draft.say(f"memory.{key}", count=chosen.gpu_count, weights=gib(chosen.weights_bytes))
         say_total(draft, chosen)
-    changes = say_changes(draft, chosen) if chosen.verdict != "fits" else []
-    if _could_split(draft, chosen):
+    changes = say_changes(draft, chosen, lengths=lengths) if chosen.verdict != "fits" else []
+    if _could_split(draft, chosen) or _is_short_of_server(draft, chosen):
         draft.say("host.split_way")
     if not any(change.name.startswith("weight_format=") for change in changes):
         _say_other_formats(draft, [o for o in others if not (is_native and o is wide)])
-    if slots.framework in ("vllm", "vllm-ascend", "sglang") and chosen.verdict != "fits":
+    holds_weights = chosen.weights_bytes < (chosen.usable_bytes or 0)
+    is_served = slots.framework in ("vllm", "vllm-ascend", "sglang") and holds_weights
+    if is_served and chosen.verdict != "fits":
         share = slots.gpu_memory_utilization or _ENGINE_SHARE
         draft.say("memory.vllm", share=f"{share:g}")
     say_parts(draft, chosen)
@@ -248,16 +254,18 @@ def _say_more_cards(
     draft: Draft, report: MemoryReport
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
     """How many of the card hold the model together, where one is too small."""
-    is_alone = report.verdict == "does_not_fit" and report.gpu_count == 1
+    is_short = report.verdict == "does_not_fit"
     is_card = report.gpu is not None and "Laptop" not in report.gpu and not report.slice_memory_gb
-    if not (is_alone and is_card and is_language(report)) or is_too_large(report):
+    if not (is_short and is_card and is_language(report)) or is_too_large(report):
         return
     said = draft.request.slots.quantization or draft.request.slots.precision
     arguments = memory_arguments(draft.request.slots, task="infer", **_format(said))
     results = yield (Call("find_limit", {**arguments, "goal": "fewest_cards"}),)
     draft.use(*results)
     found = results[0].report
-    if not isinstance(found, LimitReport) or not found.value or found.value > _NODE:
+    if not isinstance(found, LimitReport) or not found.value:
+        return
+    if not report.gpu_count < found.value <= _NODE:
         return
     draft.figure("cards", found.value, "1", formula="fewest that hold it")
     each = gib(found.memory.process_bytes)
@@ -270,6 +278,17 @@ def _could_split(draft: Draft, report: MemoryReport) -> bool:
     is_alone = report.verdict == "does_not_fit" and report.gpu_count == 1
     is_open = draft.request.slots.framework is None and not is_queued(draft, report)
     return is_alone and is_language(report) and is_open
+
+
+_SERVERS = ("vllm", "sglang", "tgi", "lmdeploy")
+
+
+def _is_short_of_server(draft: Draft, report: MemoryReport) -> bool:
+    """Whether the cards of a server, or several cards, are too small for a language model."""
+    framework = draft.request.slots.framework
+    is_other = framework in _SERVERS or (framework is None and report.gpu_count > 1)
+    holds = report.weights_bytes < (report.usable_bytes or 0)
+    return report.verdict == "does_not_fit" and is_language(report) and is_other and not holds
 
 
 def _say_other_formats(draft: Draft, others: list[MemoryReport]) -> None:

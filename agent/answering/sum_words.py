@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from agent.request import Money, Request
 
@@ -12,7 +13,9 @@ HOURS_OF_WEEK = 168.0
 _HOURS_OF_WORKING_MONTH = 30
 """Days that "every day for a month" is read as."""
 _CARD_HOURS = re.compile(
-    r"\d\s?个?(?:gpu|card)[- ]?(?:hours?|hrs?|h(?![a-z]))|\d\s?个?(?:卡时|(?:gpu|卡)\s?小时)",
+    r"\d\s?个?(?:gpu|card)[- ]?(?:hours?|hrs?|h(?![a-z]))|\d\s?个?(?:卡时|(?:gpu|卡)\s?小时)"
+    r"|\d(?:\s?[个张]\s?|\s)(?:rtx\s)?[a-z]{0,5}\d{2,4}[a-z]{0,3}\s?"
+    r"(?:(?:gpu|card)[- ]?h(?:ou)?rs?|hours?|卡时|卡?小时)(?![a-z])",
     re.IGNORECASE,
 )
 _SPOT = r"(?:spot|抢占式?|竞价|preempt\w*|低优先级)"
@@ -104,7 +107,7 @@ def price_said(request: Request) -> Money | None:
 
 def is_per_card(request: Request) -> bool:
     """Whether the price that was said is that of one card."""
-    return _PER_CARD.search(request.search_query) is not None
+    return _PER_CARD.search(_CARD_HOURS.sub(" ", request.search_query)) is not None
 
 
 def is_month(request: Request) -> bool:
@@ -118,9 +121,10 @@ def is_versus(request: Request) -> bool:
     return _VERSUS.search(request.search_query) is not None
 
 
-def are_card_hours(request: Request) -> bool:
-    """Whether the hours that were said are those of all cards together."""
-    return _CARD_HOURS.search(request.search_query) is not None
+def are_card_hours(request: Request, earlier: Sequence[Request] = ()) -> bool:
+    """Whether the hours that were said, now or before, are those of all cards together."""
+    said = [request, *(r for r in earlier[-2:] if "hours" in request.inherited)]
+    return any(_CARD_HOURS.search(r.search_query) is not None for r in said)
 
 
 def is_after_discount(request: Request) -> bool:

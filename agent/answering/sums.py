@@ -85,7 +85,8 @@ def compose(request: Request, context: Context) -> Plan:
     if before is not None:
         return (yield from _sibling(draft, before))
     if price is not None and price.per == "hour" and slots.hours is not None:
-        return _of_price(draft, price)
+        cards = yield from _cards_rented(draft, context)
+        return _of_price(draft, price, cards)
     return (yield from _of_instance(draft, machine_meant(request, context)))
 
 
@@ -194,13 +195,36 @@ def _say_saved(draft: Draft, cost: float, price: float, currency: str) -> None:
               importance=HEAD)  # fmt: skip
 
 
-def _of_price(draft: Draft, price: Money) -> Answer:
-    """A price that was said."""
+def _cards_rented(
+    draft: Draft, context: Context
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], int]:
+    """Cards of the machine whose price was said, where the hours are those of its cards; else 1."""
+    slots = draft.request.slots
+    if not are_card_hours(draft.request, context.earlier) or is_per_card(draft.request):
+        return 1
+    if slots.instance is None:
+        return slots.gpu_count or 1
+    results = yield (_look_up(draft, slots.instance),)
+    draft.use(*results)
+    row = _named(results[0].report)
+    return (row.gpu_count if row is not None else None) or slots.gpu_count or 1
+
+
+def _of_price(draft: Draft, price: Money, cards: int = 1) -> Answer:
+    """A price that was said; of hours of cards, the machine's own are told first."""
     currency = price.currency or ("CNY" if draft.language == "zh" else "USD")
     hours = draft.request.slots.hours
     assert hours is not None
+    if cards > 1:
+        draft.figure("card_hours", hours, "h", sources=("user:hours",))
+        draft.figure("cards", cards, "1", formula="cards of the machine")
+        draft.figure("machine_hours", hours / cards, "h", formula="card_hours / cards")
+        draft.say("sums.card_hours", hours=f"{hours:g}", cards=cards, each=f"{hours / cards:g}")
+        hours = hours / cards
     draft.figure("price", price.amount, f"{currency}/h", sources=("user:price",))
     _say_sum(draft, _factors(draft, hours), price.amount, currency)
+    if draft.request.slots.billing == "spot":
+        draft.say("sums.versus_mind")
     draft.say("cost.excludes", importance=DETAIL)
     return draft.finish("not_applicable", intent="cost_estimate")
 

@@ -18,11 +18,29 @@ _SMALL_KINDS = (
 _SMALL = ("mnist", "cifar", "lenet")
 
 
+_OF_A_MACHINE = ("fit", "plans", "times")
+"""Composers of questions about a run on a machine that is named."""
+
+
+def _is_on_cpu_type(request: Request) -> bool:
+    """Whether a small network is to run on a type without a GPU."""
+    slots = request.slots
+    match = try_find_model(slots.model) if slots.model is not None else None
+    if slots.instance is None or match is None or match.spec.kind not in _SMALL_KINDS:
+        return False
+    from tools.catalog import find_instance
+
+    families = find_instance(slots.instance, slots.provider).families
+    return bool(families) and all(family.category == "cpu" for family in families)
+
+
 def is_for_host(request: Request, composer: str) -> bool:
     """Whether a question about memory or machines is one about a CPU server."""
     slots = request.slots
     name = (slots.model or "").casefold()
     if name in _ON_CPU_ONLY:
+        return True
+    if composer in _OF_A_MACHINE and slots.gpu in (None, "none") and _is_on_cpu_type(request):
         return True
     if composer not in ("fit", "rent") or slots.gpu not in (None, "none"):
         return False

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.answering.changes import changes_of, changes_told
 from agent.answering.draft import Draft
+from agent.answering.how_far import shorter
 from agent.answering.numbers import gib
 from agent.answering.plan import Call
 from agent.answering.run_words import (
@@ -37,7 +38,9 @@ def ways_out(
     Returns:
         True when a run that is sharded already fits once its states go to host memory.
     """
-    items = changes_told(draft, report, changes_of(draft, report))
+    lengths = yield from shorter(draft, report)
+    items = changes_told(draft, report, changes_of(draft, report, without_length=bool(lengths)))
+    items += lengths
     if not is_method_open:
         items += yield from _lighter_methods(draft, report)
     more = yield from _more_cards(draft, report)

@@ -9,16 +9,12 @@ from dataclasses import dataclass
 from agent.answer import Intent, Language
 from agent.request import Goal, InvalidValue, Pasted, Request
 from agent.understanding.asking import clarifying_question
-from agent.understanding.conversation import (
-    Carried,
-    carry_over,
-    last_job,
-    leans_on,
-)
+from agent.understanding.conversation import Carried, carry_over
 from agent.understanding.frames import asked, with_signs
 from agent.understanding.goal import goal_of, settle_goal
 from agent.understanding.intent import choose_intent, features_of, frame_features, has_frame
 from agent.understanding.language import language_asked, language_of
+from agent.understanding.leaning import last_job, leans_on
 from agent.understanding.phrases import table
 from agent.understanding.premise_scene import Scene
 from agent.understanding.premises import corrections_for

@@ -23,7 +23,11 @@ def scene_table(name: str) -> PhraseTable:
 
 def cpu_family(scene: Scene) -> list[Fields]:
     """A family without a GPU in a question that wants one."""
-    knows = any(item.fields.get("message") == "needs_gpu_instance" for item in scene.pasted)
+    kinds = [{family.category for family in m.lookup.families} for m in scene.instances]
+    beside = any(kind and "cpu" not in kind for kind in kinds)  # a GPU type is named as well
+    knows = beside or any(
+        item.fields.get("message") == "needs_gpu_instance" for item in scene.pasted
+    )
     if (
         knows
         or scene.says("knows_cpu")

@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from typing import Any
 
+from agent.understanding.card_hours import settle_card_hours
 from agent.understanding.more_cards import settle_added
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
@@ -65,6 +66,7 @@ def resolve(document: Document, board: Board) -> Resolution:
     _model(document, board, out)
     settle_cards(document, board, out)
     settle_added(document.text, board, out)
+    settle_card_hours(document.text, board, out)
     is_rate = getattr(out.get("budget"), "per", None) == "hour"
     if out.get("hours") == 1 and (is_rate or table("cues", "cost").has(document.text)):
         out.values.pop("hours")  # "多少钱一小时" asks for a rate

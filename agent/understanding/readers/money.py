@@ -110,6 +110,26 @@ def read_money(document: Document, board: Board) -> None:
             factor = value / 100 if share else factor
             board.add("discount", round(factor, 4), found.start(), found.end())
             document.take(found.start(), found.end())
+    _read_fraction(document, board)
+
+
+_FRACTIONS = {"half": 0.5, "third": 1 / 3, "two thirds": 2 / 3, "quarter": 0.25}
+_FRACTION = re.compile(
+    r"(?:(?<![a-z])(?P<word>half|two[- ]thirds|(?:a|one)[- ](?:third|quarter))\s(?:of\s)?"
+    r"(?:(?:that|it|the|this|on[- ]demand)(?![a-z])|price|cost|rate)"
+    r"|(?P<zh>半价|对折|(?:价格?|价钱|便宜|是它|是按量)的?(?:一半|1/2)|(?:便宜|省)(?:了|掉)?一半))"
+)
+
+
+def _read_fraction(document: Document, board: Board) -> None:
+    """Note "half of that" and "半价" of a price as what is left to pay."""
+    text = document.text
+    found = _FRACTION.search(text)
+    is_money = table("cues", "cost").has(text) or table("cues", "spot").has(text)
+    if found is None or board.has("discount") or not is_money:
+        return
+    word = (found["word"] or "half").replace("-", " ").removeprefix("a ").removeprefix("one ")
+    board.add("discount", round(_FRACTIONS[word], 4), found.start(), found.end())
 
 
 def _read_bare_rates(document: Document, board: Board) -> None:

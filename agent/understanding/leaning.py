@@ -1,0 +1,191 @@
+"""Whether a turn continues an earlier one, and which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.answer import Intent
+from agent.request import Request
+from agent.understanding.data import load
+from agent.understanding.phrases import table
+from agent.understanding.readings import Board
+from agent.understanding.resolution import Resolution
+from agent.understanding.terse import asks_card_figure, asks_trait_of_it, is_only_settings
+from agent.understanding.text import Document
+
+_SUBJECT = ("model", "params_b", "model_size_mb")
+_TOPIC = (*_SUBJECT, "gpu", "gpus", "instance", "gpu_mem_gb")
+_SHORT = 48
+"""Characters up to which a turn without a subject leans on the one before."""
+
+
+def leans_on(
+    document: Document,
+    board: Board,
+    out: Resolution,
+    intent: Intent,
+    history: Sequence[Request],
+    *,
+    corrected: bool,
+    explains: bool = False,
+) -> Request | None:
+    """The earlier request that this turn continues, or None.
+
+    Args:
+        document: The text of the turn.
+        board: What was read in it.
+        out: Its slots.
+        intent: The kind of question that it is by itself.
+        history: Earlier requests, oldest first.
+        corrected: Whether something said before is taken back.
+        explains: Whether it asks how things are in general: a few words may be all of it.
+    """
+    if not history:
+        return None
+    text = document.text.strip()
+    last = history[-1]
+    if table("conversation", "fresh_start").has(text) or asks_card_figure(text, out):
+        return None
+    if asks_trait_of_it(text, out, last):
+        return last
+    marked = corrected or _is_marked(text) or _answers(last, text)
+    has_subject = any(out.get(slot) is not None for slot in _SUBJECT)
+    if not has_subject and is_only_settings(text, board):
+        return _base(out, history)
+    leaning = intent in load("conversation")["leaning_intents"] and len(text) <= _SHORT
+    if has_subject and not marked:
+        return last if _runs_on_it(text, out, last) else None
+    if explains and _asks_saving(text, out, last):
+        return _base(out, history)
+    if not has_subject and not explains and _resets(text, out, history):
+        return last_job(history)
+    wants_job = bool(out.values) and table("conversation", "same_job").has(text)
+    pointing = wants_job or _points_back(text, out, intent)
+    if not marked and not leaning and not pointing and (explains or not _is_bare(text, out, last)):
+        return None
+    if has_subject and out.get("gpu") and out.get("method") and len(text) > _SHORT:
+        return None
+    return _base(out, history, wants_job=wants_job)
+
+
+def _asks_saving(text: str, out: Resolution, last: Request) -> bool:
+    """Whether a few words ask what another setting saves of the job before ("int4能省到多少")."""
+    job = last.slots.model is not None or last.slots.params_b is not None
+    setting = any(out.get(slot) is not None for slot in ("quantization", "method", "precision"))
+    own = any(out.get(slot) is not None for slot in (*_SUBJECT, "gpu", "gpus"))
+    reasons = table("cues", "why").has(text)
+    return job and setting and not own and not reasons and len(text) <= _SHORT // 2
+
+
+def _resets(text: str, out: Resolution, history: Sequence[Request]) -> bool:
+    """Whether a few words turn a setting of the job before ("sequence_len 降成 2048 就行了吧")."""
+    job = last_job(history)
+    sets = any(out.get(slot) is not None and slot not in out.inferred for slot in _SETTINGS)
+    changes = table("conversation", "turns_a_setting").has(text)
+    return _has_any(job, _SUBJECT) and sets and changes and len(text) <= 2 * _SHORT
+
+
+def _runs_on_it(text: str, out: Resolution, last: Request) -> bool:
+    """Whether a new job is to run on "it": the machine that the turn before asked about."""
+    own = any(out.get(slot) is not None for slot in ("gpu", "gpus", "gpu_mem_gb", "instance"))
+    if own or _has_any(last, _SUBJECT) or not (last.slots.instance or last.slots.gpu):
+        return False
+    return len(text) <= 2 * _SHORT and table("conversation", "points_back").has(text)
+
+
+def _points_back(text: str, out: Resolution, intent: Intent) -> bool:
+    """Whether a longer turn without a card of its own speaks of "that" or "it"."""
+    if len(text) > 4 * _SHORT or intent not in load("conversation")["leaning_intents"]:
+        return False
+    has_card = any(out.get(slot) is not None for slot in ("gpu", "gpus", "gpu_mem_gb", "instance"))
+    return not has_card and table("conversation", "points_back").has(text)
+
+
+def _is_marked(text: str) -> bool:
+    if table("conversation", "correction").has(text[:40]):
+        return True
+    found = table("conversation", "markers").find(text)
+    if any(hit.start <= 14 or hit.end >= len(text.rstrip("?。!~ .")) - 2 for hit in found):
+        return len(text) <= 4 * _SHORT
+    openers = table("conversation", "opens_like_a_follow_up").find(text[:12])
+    return bool(openers) and openers[0].start == 0 and len(text) <= _SHORT
+
+
+def _answers(last: Request, text: str) -> bool:
+    """Whether a short turn answers the question that was asked back."""
+    return last.clarifying_question is not None and len(text) <= _SHORT
+
+
+def _is_bare(text: str, out: Resolution, last: Request) -> bool:
+    """A few words that only make sense as a change of what was said ("8k", "两张卡", "fp8?")."""
+    job = last.slots.model is not None or last.slots.params_b is not None
+    if table("cues", "define").has(text):
+        return False
+    topical = any(out.get(slot) is not None for slot in ("instance", "provider", "billing"))
+    topical = topical and not table("cues", "cost").has(text)
+    return job and len(text) <= 16 and bool(out.values) and not topical
+
+
+def _base(out: Resolution, history: Sequence[Request], *, wants_job: bool = False) -> Request:
+    """The latest turn with a job where this turn changes a job, else the last turn."""
+    changes_job = any(
+        out.get(slot) is not None
+        for slot in (
+            "method",
+            "seq_len",
+            "batch",
+            "quantization",
+            "precision",
+            "gpu",
+            "gpu_count",
+            "gpu_mem_gb",
+            "concurrency",
+        )
+    )
+    last = history[-1]
+    if wants_job and not _has_any(last, _SUBJECT):
+        for request in reversed(history[-12:]):
+            if _has_any(request, _SUBJECT):
+                return _with_card_of(request, last)
+    if last.intent == "concept" and not _has_any(last, _SUBJECT):
+        if any(out.get(slot) is not None and slot not in out.inferred for slot in _OF_A_JOB):
+            return last_job(history)  # the question about the card was an aside
+    if changes_job and not _has_any(last, _TOPIC):
+        for request in reversed(history[-12:]):
+            if _has_any(request, _SUBJECT):
+                return request
+    if not _has_any(last, _TOPIC) and last.intent in ("out_of_scope", "invalid_input"):
+        for request in reversed(history[-12:]):
+            if _has_any(request, _TOPIC):
+                return request
+    return last
+
+
+_SETTINGS = (
+    "seq_len", "batch", "concurrency", "quantization", "precision", "method", "lora_rank",
+    "grad_accum", "gradient_checkpointing", "kv_cache_dtype", "gpu_memory_utilization", "tp",
+    "optimizer", "zero_stage", "offload", "attention", "img_size",
+)  # fmt: skip
+"""Settings that a follow-up may turn."""
+_OF_A_JOB = ("method", "seq_len", "batch", "quantization", "concurrency", "tp")
+"""Settings that only a job has."""
+
+
+def last_job(history: Sequence[Request]) -> Request:
+    """The latest request with a model or a size, else the last one."""
+    for request in reversed(history[-12:]):
+        if _has_any(request, _SUBJECT):
+            return request
+    return history[-1]
+
+
+def _with_card_of(job: Request, last: Request) -> Request:
+    """The job on the card spoken of since: "the same card" is the one named last."""
+    if last.slots.gpu in (None, "none", job.slots.gpu):
+        return job
+    card = {slot: getattr(last.slots, slot) for slot in ("gpu", "gpus", "gpu_count", "gpu_mem_gb")}
+    return job.model_copy(update={"slots": job.slots.model_copy(update=card)})
+
+
+def _has_any(request: Request, slots: Sequence[str]) -> bool:
+    return any(getattr(request.slots, slot) is not None for slot in slots)
