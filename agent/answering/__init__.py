@@ -37,7 +37,8 @@ _CAPABILITIES = (
     "prefill_oom", "kv_cache",
     "remaining", "budget_hours", "sums", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
-    "spot_notice", "cpu_type", "by_need", "loading", "id_tables", "largest_trained", "host",
+    "spot_notice", "cpu_type", "by_need", "loading", "id_tables", "largest_trained",
+    "objective_extra", "host",
     "pooled", "shared_card",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each

@@ -79,3 +79,11 @@ def test_one_card_too_small_is_told_how_many_would_do() -> None:
     assert answer.verdict == "does_not_fit"
     assert "TP=4" in answer.text
     assert not ungrounded(answer, question=question)
+
+
+def test_an_objective_is_set_against_plain_fine_tuning() -> None:
+    question = "7b做dpo 用lora的话 比普通sft多吃多少显存"
+    answer, _ = answered(question)
+    assert _figure(answer, "more_than_plain") > 0
+    assert "chosen" in answer.text
+    assert not ungrounded(answer, question=question)
