@@ -96,7 +96,7 @@ if TYPE_CHECKING:
         mtbf_hours_of,
         spot_plan,
     )
-    from tools.speed.storage import StorageLimit, storage_limit
+    from tools.speed.storage import StorageLimit, capacity_for, storage_limit
     from tools.speed.training import (
         SpeedResult,
         adapter_cost,
@@ -145,6 +145,7 @@ _HOMES = {
     "LoadingJob": "loading",
     "StorageLimit": "storage",
     "data_loading": "loading",
+    "capacity_for": "storage",
     "storage_limit": "storage",
     "utilisation_gap": "loading",
     "Exchange": "network",
@@ -224,6 +225,7 @@ __all__ = [
     "LoadingJob",
     "SpotJob",
     "StorageLimit",
+    "capacity_for",
     "TrainingJob",
     "adapter_cost",
     "answer_case",

@@ -66,3 +66,30 @@ def _grown(row: dict[str, Any], field: str, size_gib: float | None) -> float | N
     if slope is None:
         return float(cap)
     return float(min(row.get(f"{field}_base", 0) + slope * size_gib, cap))
+
+
+def capacity_for(name: str, mb_s: float) -> float | None:
+    """Capacity at which a storage product gives a throughput, in GiB.
+
+    Args:
+        name: As for `storage_limit`.
+        mb_s: MB/s wanted.
+
+    Returns:
+        0 where the capacity does not matter; None where no capacity gives as much.
+
+    Raises:
+        UserInputError: If the product is not known.
+
+    >>> round(capacity_for("cpfs", 1360)), capacity_for("nas", 700), capacity_for("nvme", 1000)
+    (13600, 4096.0, 0.0)
+    """
+    limit = storage_limit(name)
+    if limit.mb_s < mb_s:
+        return None
+    row = load_data("storage")["products"][limit.name]
+    tiers = row.get("tiers_gib_mb_s")
+    if tiers:
+        return float(next(start for start, rate in tiers if rate >= mb_s))
+    slope = row.get("mb_s_per_gib")
+    return 0.0 if slope is None else max(0.0, (mb_s - float(row.get("mb_s_base", 0))) / slope)
