@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tools.units import format_significant
 from ui.markup import tag, text
 from ui.render import sortable_table
-from ui.wording import Language, provider_labels, say, say_or
+from ui.wording import Language, cards_shown, provider_labels, say, say_or
 
 if TYPE_CHECKING:
     from tools.catalog import InstanceOffer, Price
@@ -204,7 +204,7 @@ def _cells(
         _plain(provider_labels(language).get(offer.provider, offer.provider)),
         _plain(offer.instance_type),
         _plain(offer.gpu_label or say("unknown", language)),
-        _number(offer.card_count, language),
+        _cards(offer.card_count, language),
         _number(memory, language),
         (shown_price, "" if converted is None else f"{converted:f}"),
         _plain(dated),
@@ -226,6 +226,10 @@ def _number(value: float | None, language: Language) -> tuple[str, str]:
     if value is None:
         return say("unknown", language), ""
     return format_significant(value, 4), str(value)
+
+
+def _cards(count: float | None, language: Language) -> tuple[str, str]:
+    return _number(None, language) if count is None else (cards_shown(count), str(count))
 
 
 def _flag(value: bool | None, language: Language) -> tuple[str, str]:

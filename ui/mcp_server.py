@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from tools.errors import UnknownGpuError, UnknownInstanceError, UnknownModelError
+from ui.hints import for_a_client
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -64,14 +64,6 @@ def unknown_arguments(tool: Tool[Any], given: Mapping[str, Any]) -> str | None:
     return f"{' '.join(problems)} Known: {', '.join(known)}." if problems else None
 
 
-def _for_a_client(hint: str) -> str:
-    """Names are listed by tools here; commands of a terminal are of no use to a client."""
-    for kind, tool in ((UnknownModelError, "find_model"), (UnknownGpuError, "find_gpu"),
-                       (UnknownInstanceError, "find_instances")):  # fmt: skip
-        hint = hint.replace(f"Known names: {kind.listing}", f"Look names up with {tool}")
-    return hint
-
-
 def _function(tool: Tool[Any]) -> Callable[..., Any]:
     """The tool as a function with one keyword for each of its arguments."""
     import inspect
@@ -81,7 +73,7 @@ def _function(tool: Tool[Any]) -> Callable[..., Any]:
     def call(**values: Any) -> Any:
         result = tool.call({k: v for k, v in values.items() if v is not None})
         if not result.ok:
-            raise ToolError(_for_a_client(result.hint or "The arguments cannot be used."))
+            raise ToolError(for_a_client(result.hint or "The arguments cannot be used."))
         return result.report
 
     parameters = [

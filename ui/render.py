@@ -13,7 +13,7 @@ from ui.export import OFFER_COLUMNS, offers_csv, to_markdown
 from ui.markup import markdown, tag, text
 from ui.reask import assumption_chips
 from ui.sources import source_lines
-from ui.wording import Language, say
+from ui.wording import Language, cards_shown, provider_labels, say
 
 if TYPE_CHECKING:
     from agent import Answer
@@ -81,7 +81,7 @@ def _corrections(answer: Answer) -> str:
         tag(
             "li",
             tag("p", tag("b", text(said)), " ", tag("del", text(c.premise))),
-            tag("p", tag("b", text(fact)), " ", text(c.fact), _source_button(c.source)),
+            tag("p", tag("b", text(fact)), " ", text(c.fact), " ", _source_button(c.source)),
         )
         for c in answer.corrections
     )
@@ -167,8 +167,9 @@ def _offers(answer: Answer) -> str:
         cells = [values[c] for c in OFFER_COLUMNS if c != "currency"]
         shown = ["" if v is None else str(v) for v in cells]
         keys = list(shown)
+        shown[0] = provider_labels(lang).get(offer.provider, offer.provider)
         if offer.gpu_count is not None:
-            shown[3] = format_significant(offer.gpu_count)
+            shown[3] = cards_shown(offer.gpu_count)
         shown[5] = _price(values["price"], offer.currency, lang)
         shown[6] = offer.priced_on or (say("undated", lang) if offer.price is not None else "")
         shown[7] = say(f"billing_{offer.billing}", lang) if offer.billing else ""

@@ -86,7 +86,7 @@ def _calculator_controls() -> dict[str, Any]:
     usual = Setup()
 
     def choice(key: str, values: tuple[str, ...], value: str) -> gr.Dropdown:
-        pairs = [(v or "auto", v) for v in values]
+        pairs = [(v or "auto · 自动", v) for v in values]
         return gr.Dropdown(pairs, value=value, label=_words(key), filterable=False)
 
     return {

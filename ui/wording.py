@@ -8,6 +8,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, cast
 
+from tools.units import format_significant
+
 Language = Literal["zh", "en"]
 
 
@@ -61,3 +63,14 @@ def provider_labels(language: Language) -> dict[str, str]:
     from tools.catalog import all_providers
 
     return {r.provider: r.name_zh if language == "zh" else r.name_en for r in all_providers()}
+
+
+def cards_shown(count: float) -> str:
+    """A number of cards; a share of one as a fraction, as it is sold.
+
+    >>> cards_shown(8), cards_shown(0.08333), cards_shown(1 / 6), cards_shown(0.3)
+    ('8', '1/12', '1/6', '0.3')
+    """
+    parts = round(1 / count) if 0 < count < 1 else 1
+    is_share = parts > 1 and abs(count * parts - 1) < 0.01
+    return f"1/{parts}" if is_share else format_significant(count)

@@ -24,9 +24,11 @@ from agent import (
     ToolStarted,
     Withdrawn,
 )
+from tools.arguments import LARGEST
 from tools.errors import AdvisorError, BackendError, UserInputError
 from ui.conversations import ConversationBusy
 from ui.desk import Desk, Overloaded, TookTooLong
+from ui.hints import for_a_client
 from ui.http.protection import error_body
 
 if TYPE_CHECKING:
@@ -225,13 +227,13 @@ def build_api(desk: Desk, tools: Mapping[str, Tool[Any]]) -> APIRouter:
     return router
 
 
-_LARGEST, _SMALLEST = 1e18, 1e-12
+_SMALLEST = 1e-12
 """Bounds of numbers that tools are asked with; sums and products of them stay finite."""
 
 
 def _is_sane(value: object) -> bool:
     is_number = isinstance(value, int | float) and value != 0
-    return not is_number or _SMALLEST <= abs(cast(float, value)) <= _LARGEST
+    return not is_number or _SMALLEST <= abs(cast(float, value)) <= LARGEST
 
 
 def _add_tool(router: APIRouter, path: str, tool: Tool[Any]) -> None:
@@ -246,7 +248,9 @@ def _add_tool(router: APIRouter, path: str, tool: Tool[Any]) -> None:
         result = await anyio.to_thread.run_sync(tool.call, values)
         if result.report is not None:
             return Response(reply(**dict(result.report)).model_dump_json(), media_type=_JSON)
-        body_ = error_body("invalid_request_error", result.hint or "", request.scope["request_id"])
+        body_ = error_body(
+            "invalid_request_error", for_a_client(result.hint or ""), request.scope["request_id"]
+        )
         body_["error"]["details"] = result.fields
         return JSONResponse(body_, 400)
 

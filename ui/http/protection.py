@@ -158,7 +158,7 @@ class BodyLimit:
             message = "The text holds half a character (a lone surrogate). Send whole Unicode text."
             await refuse(scope, send, 400, "invalid_request_error", message)
             return
-        await self.app(scope, _replay(body, receive), send)
+        await self.app(scope, replayed(body, receive), send)
 
     async def _read(self, receive: Receive) -> bytes | None:
         chunks: list[bytes] = []
@@ -195,7 +195,8 @@ def has_half_characters(body: bytes) -> bool:
     return False
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Gives a body that was read once more, and then what else comes."""
     sent = False
 
     async def again() -> Message:

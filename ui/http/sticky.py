@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ui.http.protection import refuse
+from ui.http.protection import HEADERS, refuse, replayed
 
 log = logging.getLogger("xuanka.workers")
 _OF_SESSIONS = "/gradio_api/"
@@ -28,9 +28,7 @@ FORWARDED = b"x-forwarded-for"
 _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", PASSED_ON}
 )
-_OURS = frozenset({b"x-request-id", b"content-security-policy", b"x-content-type-options",
-                   b"x-frame-options", b"referrer-policy", b"permissions-policy",
-                   b"cross-origin-opener-policy", b"date", b"server"})  # fmt: skip
+_OURS = frozenset({b"x-request-id", b"date", b"server", *(name for name, _ in HEADERS)})
 """Added again on the way out."""
 
 
@@ -57,7 +55,7 @@ class Sticky:
         body = await _whole(receive) if scope["method"] == "POST" else b""
         owner = self.owner(_session_of(scope, body))
         if owner is None or owner == self.number:
-            await self.app(scope, _replayed(body, receive), send)
+            await self.app(scope, replayed(body, receive), send)
             return
         await self._pass_on(scope, body, receive, send, port=self.ports[owner])
 
@@ -115,19 +113,6 @@ async def _whole(receive: Receive) -> bytes:
         chunks.append(message.get("body", b""))
         if message["type"] != "http.request" or not message.get("more_body", False):
             return b"".join(chunks)
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    sent = False
-
-    async def again() -> Message:
-        nonlocal sent
-        if not sent:
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
-
-    return again
 
 
 async def _gone(receive: Receive) -> None:
