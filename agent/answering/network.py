@@ -42,6 +42,16 @@ _PAYS = 0.7
 _IS_SLOWER = re.compile(r"slow|慢|倍|longer|took|min(?:utes)?\b|小时|1h", re.IGNORECASE)
 
 
+_ZONES = re.compile(
+    r"(?:跨|不同|两个|多个|异)(?:的)?(?:可用区|az|机房|地域|区域|region)"
+    r"|(?:cross|across|different|two|multi(?:ple)?|inter)[- ]?(?:availability )?"
+    r"(?:zones?|azs?|regions?)"
+    r"|(?:zones?|azs?)\s(?:apart|away)",
+    re.IGNORECASE,
+)
+"""Machines that are not in one data centre."""
+
+
 def compose(request: Request, context: Context) -> Plan:
     """The link, then what it costs LoRA, full and fully sharded training."""
     draft = Draft(request)
@@ -67,6 +77,8 @@ def compose(request: Request, context: Context) -> Plan:
             _say_worth(draft, reports, asked, short)
     if machine is not None:
         _say_link(draft, machine)
+    if _ZONES.search(request.search_query):
+        draft.say("network.zones", importance=HEAD)
     draft.say("network.advice")
     say_cited(draft, passages_in(results)[:2])
     return draft.finish("not_applicable" if is_diagnosis else "depends")
