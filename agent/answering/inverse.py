@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.answer import Answer, Verdict
 from agent.answering.assumed import say_assumptions
+from agent.answering.decode import asks_speed
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import Found, quoted_hint, settled
 from agent.answering.numbers import gib, gib_range
@@ -27,6 +28,7 @@ from agent.request import Goal, Request, Slots
 from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
 from agent.toolbox.memory import MemoryReport
+from agent.toolbox.timing import TimeReport
 from tools.models import try_find_model
 from tools.units import GB, bytes_from_gb
 
@@ -86,6 +88,8 @@ def compose_inverse(request: Request) -> Steps:
     is_nearly_one = goal == "fewest_cards" and _tell_nearly(draft, found, results[-1])
     is_rescued = _tell_others(draft, goal, others, results[1:], is_found=is_found)
     _tell_hints(draft, goal, found)
+    if is_found and found.memory.task == "infer" and asks_speed(draft.request):
+        yield from _speed(draft, found.memory)
     say_parts(draft, found.memory)
     say_assumptions(draft, found.memory)
     say_reference(draft, found.memory)
@@ -101,6 +105,25 @@ def compose_inverse(request: Request) -> Steps:
     if goal == "fewest_cards" and is_found:
         slots_found["gpu_count"] = found.memory.gpu_count
     return draft.finish(verdict, memory=memory, slots=slots_found)
+
+
+def _speed(
+    draft: Draft, report: MemoryReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
+    """The speed at what was found, where it is asked for beside the number."""
+    from agent.answering.times import say_serving_speed, time_arguments
+
+    held = {a.name: a.value for a in report.assumptions}
+    said = draft.request.slots.concurrency or draft.request.slots.batch
+    concurrency = int(said or held.get("batch") or 1)
+    results = yield (
+        Call("estimate_time_and_cost", time_arguments(
+            draft, task="infer", concurrency=concurrency, batch=None, gpu=report.gpu,
+            gpu_count=report.gpu_count)),
+    )  # fmt: skip
+    draft.use(*results)
+    if isinstance(results[0].report, TimeReport):
+        say_serving_speed(draft, results[0].report, concurrency)
 
 
 def _say_sum(draft: Draft, report: MemoryReport) -> None:

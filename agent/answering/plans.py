@@ -36,11 +36,11 @@ from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.timing import TimeReport
+from tools.memory import cache_pool
 from tools.models import try_find_model
 from tools.units import format_significant
 
 _LONG_SEQUENCE = 16_384
-_UTILIZATION = 0.9
 _NODE = 8
 """GPUs of a full machine."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
@@ -308,19 +308,24 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     if report.usable_bytes is None or report.kv_cache_bytes <= 0:
         return False
     slots = draft.request.slots
-    util = slots.gpu_memory_utilization or _UTILIZATION
+    pool = cache_pool(slots.framework)
+    if pool.of == "request":
+        return False  # the context that is set is all that is taken
+    util = slots.gpu_memory_utilization or pool.share
     if slots.gpu_memory_utilization is None:
         draft.assume([AssumptionOut(name="gpu_memory_utilization", value=util, unit="1",
-                                    why="vLLM's default")])  # fmt: skip
+                                    why=f"default of {pool.engine}")])  # fmt: skip
+    told = {"util": f"{util:g}", "flag": pool.flag}
     cap = concurrency_cap(draft.request)
     held = {a.name: a.value for a in report.assumptions}
     batch = 1 if cap else int(slots.concurrency or slots.batch or held.get("batch") or 1)
     context = int(slots.seq_len or held.get("context_len") or 0)
     each = report.kv_cache_bytes / batch
     total = report.usable_bytes
-    budget = total * util - (report.process_bytes - report.kv_cache_bytes)
+    fixed = report.process_bytes - report.kv_cache_bytes
+    budget = (total - fixed) * util if pool.of == "free" else total * util - fixed
     if budget < each * 0.5:
-        draft.say("plans.kv_none", util=util, importance=HEAD)
+        draft.say("plans.kv_none", importance=HEAD, **told)
         return True
     if cap is not None and budget < each * cap and context:
         mean = int(budget / each * context / cap)
@@ -334,14 +339,14 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     told_sequences = f"{sequences:.1f}" if sequences < 10 else format_significant(sequences, 2)
     draft.say(
         "plans.kv_budget" if sequences >= 1 else "plans.kv_budget_short",
-        util=util,
         budget=gib(budget),
         weights=gib(report.weights_bytes),
         context=context,
         each=gib(each),
         sequences=told_sequences,
         tokens=f"{float(format_significant(sequences * context, 3)):,.0f}",
-        importance=BODY,
+        importance=HEAD if draft.request.goal == "most_concurrent" else BODY,
+        **told,
     )
     return False
 

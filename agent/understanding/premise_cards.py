@@ -150,8 +150,10 @@ def bf16(scene: Scene) -> list[Fields]:
 
 
 def fp8(scene: Scene) -> list[Fields]:
-    """FP8 on a card without it."""
-    found = []
+    """FP8 on a card without it; a cache kept in FP8 is stored, not computed with."""
+    found: list[Fields] = []
+    if scene.out.get("kv_cache_dtype") and scene.out.get("quantization") != "fp8":
+        return found
     for card in _unsupported(scene, "fp8", "fp8_supported"):
         known = card.spec.compute_capability is not None
         found.append(

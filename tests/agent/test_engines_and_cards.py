@@ -65,3 +65,39 @@ def test_the_engines_pool_makes_a_serving_machine_fit() -> None:
     """16 GiB of weights and 20 GiB of cache in the 40 GiB that vLLM takes of an L40S."""
     answer, _ = answered("cheapest AWS box that serves llama3 8b to 20 users at 8k")
     assert answer.offers[0].instance_type == "g6e.xlarge"
+
+
+def test_an_engine_without_a_pool_is_told_no_share() -> None:
+    question = "ollama run qwen2.5:32b 3090 24g 上下文开到16k会不会爆显存 速度多少"
+    answer, _ = answered(question)
+    assert "gpu_memory_utilization" not in answer.text
+    assert "token/s" in answer.text
+    assert not ungrounded(answer, question=question)
+
+
+def test_lmdeploy_takes_a_share_of_what_the_weights_leave() -> None:
+    question = "lmdeploy serve api_server internlm2_5-20b-chat --tp 2 两张A10 够吗"
+    answer, _ = answered(question)
+    assert "cache_max_entry_count=0.8" in answer.text
+    assert not ungrounded(answer, question=question)
+
+
+def test_the_number_of_requests_that_is_asked_for_comes_early() -> None:
+    question = (
+        "vllm serve meta-llama/Llama-3.1-70B-Instruct -tp 4 --max-model-len 16384"
+        " --kv-cache-dtype fp8 on 4x A100 80G how many concurrent full length requests"
+    )
+    answer, _ = answered(question)
+    assert "full-length requests" in answer.text.split("\n\n")[1]
+    assert not answer.corrections  # the cache is stored in FP8, nothing is computed in it
+    # 80 layers * 2 * 8 * 128 * 1 B / 4 cards = 40 KiB a token; 71.2 - 35.4 GiB of room / 0.625 GiB
+    assert 50 <= _figure(answer, "requests") <= 65
+
+
+def test_cards_and_speed_asked_together() -> None:
+    question = "h100 80g qwen3-235b-a22b fp8 要几张 tokens/s 多少"
+    answer, _ = answered(question)
+    head = answer.text.split("\n\n")
+    assert "4 张" in head[0]
+    assert "token/s" in head[1]
+    assert not ungrounded(answer, question=question)

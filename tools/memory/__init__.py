@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         smallest_card,
     )
     from tools.memory.kernels import KernelFloor, kernel_floor, workload_floor
+    from tools.memory.pools import CachePool, cache_pool
     from tools.memory.result import (
         Change,
         FitResult,
@@ -52,6 +53,7 @@ _HOMES = {
         "smallest_card",
     ),
     "kernels": ("KernelFloor", "kernel_floor", "workload_floor"),
+    "pools": ("CachePool", "cache_pool"),
     "result": (
         "Change", "FitResult", "Interval", "MemoryEstimate", "Part", "SmallestCard", "Swing",
     ),
@@ -61,6 +63,7 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "CachePool",
     "Change",
     "FitResult",
     "Goal",
@@ -74,6 +77,7 @@ __all__ = [
     "TrainingWorkload",
     "Workload",
     "answer_case",
+    "cache_pool",
     "case_workload",
     "closest_format_names",
     "estimate",
