@@ -277,3 +277,12 @@ def test_a_table_in_host_memory() -> None:
 def test_impossible_tables_are_refused(fields: dict[str, Any], named: str) -> None:
     with pytest.raises(BadQuantityError, match=named):
         table_ram(**fields)
+
+
+def test_adapters_are_trained_on_16_bit_weights_unless_fp32_is_said() -> None:
+    spec = get_model("google/flan-t5-xl")
+    assumed = estimate(TrainingWorkload(spec, method="lora"))
+    assert assumed.part("weights") == spec.params_total * 2
+    assert dict(assumed.assumed)["precision"] == "pure-bf16"
+    said = estimate(TrainingWorkload(spec, method="lora", precision="fp32"))
+    assert said.part("weights") == spec.params_total * 4

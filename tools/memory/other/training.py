@@ -19,6 +19,8 @@ _ADAPTERS = frozenset({"lora", "dora", "qlora"})
 _SHARDED_WEIGHTS = frozenset({"zero3", "fsdp"})
 _SHARDED_GRADS = frozenset({"zero2", "zero3", "fsdp"})
 _SHARDED_STATES = frozenset({"zero1", "zero2", "zero3", "fsdp"})
+_FROZEN_PRECISION = "pure-bf16"
+"""Frozen weights under adapters are loaded in 16 bit, also where full training keeps to fp32."""
 _NF4_BITS = 4 + 8 / 64 + 32 / 16384
 _FACTORED_BYTES = 0.004
 """Row and column means of a matrix, per parameter."""
@@ -64,7 +66,8 @@ def train_step(workload: TrainingWorkload) -> TrainStep:
     fill = Filler(workload)
     method = str(fill.get("method"))
     is_adapter = method in _ADAPTERS
-    precision = str(fill.get("precision"))
+    is_fp32 = is_adapter and fill.defaults["precision"] == "fp32"
+    precision = str(fill.get("precision", _FROZEN_PRECISION if is_fp32 else None))
     checkpointing = str(fill.get("gradient_checkpointing"))
     optimizer = find_row("optimizers", str(fill.get("optimizer")), field="optimizer")
     batch, shape = batch_of(fill), shape_of(fill)
