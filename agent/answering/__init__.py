@@ -40,6 +40,8 @@ _CAPABILITIES = (
     "spot_notice", "cpu_type", "by_need", "loading", "id_tables", "largest_trained",
     "objective_extra", "host",
     "pooled", "shared_card",
+    "occupied",
+    "accumulation",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 
-from agent.answering import oom
+from agent.answer import MemoryRange
+from agent.answering import occupied
+from agent.answering.assumed import say_assumptions
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.host import compose_host
 from agent.answering.numbers import gib
 from agent.answering.phrases import sentences
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.run_words import joined
+from agent.answering.run_words import joined, memory_arguments, memory_range, run_text
 from agent.answering.symptoms import free_bytes
 from agent.request import Request
+from agent.toolbox import ToolResult
 from agent.toolbox.local import FitOut, ProbeReport
+from agent.toolbox.memory import MemoryReport
 from tools.units import format_significant
 
 _FLASH = re.compile(r"flash[-_ ]?att|fa-?2", re.IGNORECASE)
@@ -28,7 +33,7 @@ def compose(request: Request, context: Context) -> Plan:
     slots = request.slots
     has_model = slots.model is not None or slots.params_b is not None
     if has_model and free_bytes(request) is not None:
-        return (yield from oom.occupied(draft))
+        return (yield from occupied.compose(request, context))
     if has_model and slots.gpu not in (None, "none"):
         from agent.answering import fit
 
@@ -42,11 +47,30 @@ def compose(request: Request, context: Context) -> Plan:
         _tell(draft, report)
     else:
         draft.say("local.hosted", importance=HEAD)
+    memory = (yield from _need(draft)) if has_model else None
     if _COUNTED.search(request.search_query):
         draft.say("local.count_mismatch")
     if _FLASH.search(request.search_query) or slots.attention == "flash":
         _say_flash(draft, report if isinstance(report, ProbeReport) else None)
-    return draft.finish("not_applicable")
+    return draft.finish("not_applicable", memory=memory)
+
+
+def _need(
+    draft: Draft,
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], MemoryRange | None]:
+    """What the run needs, to be set against the card that the machine turns out to have."""
+    slots = draft.request.slots
+    method = (slots.method or "lora") if slots.task == "train" else None
+    results = yield (Call("estimate_memory", memory_arguments(
+        slots, method=method, gpu_count=1)),)  # fmt: skip
+    report = results[0].report
+    if not isinstance(report, MemoryReport):
+        return None
+    draft.use(*results)
+    draft.say("local.need", what=run_text(draft, report), need=gib(report.process_bytes),
+              low=gib(report.low_bytes), high=gib(report.high_bytes), importance=HEAD)  # fmt: skip
+    say_assumptions(draft, report)
+    return memory_range(report)
 
 
 def _tell(draft: Draft, report: ProbeReport) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Generator
 from dataclasses import replace
 
 from agent.answer import Answer, MemoryRange, Verdict
+from agent.answering import occupied
 from agent.answering.assumed import say_assumptions
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.engine_start import say_no_blocks, says_no_blocks
 from agent.answering.fewer_cards import is_of_fewer_cards, say_before_more_cards
 from agent.answering.found import Found, settled
 from agent.answering.numbers import gib
-from agent.answering.parts import say_parts, say_why
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.run_words import memory_arguments, memory_range, outcome, run_text
+from agent.answering.run_words import memory_arguments, run_text
 from agent.answering.serving import serving
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.answering.symptoms import (
@@ -31,8 +31,7 @@ from agent.answering.training import method_is_open, training
 from agent.request import Pasted, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
-from tools.memory import likely
-from tools.units import GIB, MIB, bytes_from_gb, format_significant
+from tools.units import GIB, bytes_from_gb, format_significant
 
 _HOST_LOW, _HOST_HIGH = 0.95, 1.4
 """Host memory around the computed states: buffers, pinned copies, loading and the system."""
@@ -51,7 +50,7 @@ def compose(request: Request, context: Context) -> Plan:
         return (yield from _host(draft))
     log = pasted(request, "cuda_oom")
     if has_model and log is None and free_bytes(request) is not None:
-        return (yield from occupied(draft))
+        return (yield from occupied.compose(request, context))
     refused = say_refused(draft)
     if _was_killed(request) and log is None:
         if not refused:
@@ -97,12 +96,38 @@ def _say_killed(draft: Draft) -> None:
     said = (c.fact for c in draft.corrections)
     fact = next((f for f in said if "OOM killer" in f), draft.phrase("symptoms.killed_fact"))
     draft.say("symptoms.killed", fact=fact, importance=HEAD)
-    draft.say("symptoms.killed_checks", importance=HEAD)
+    is_gguf = draft.request.slots.framework in _GGUF_ENGINES
+    draft.say("symptoms.killed_checks_gguf" if is_gguf else "symptoms.killed_checks",
+              importance=HEAD)  # fmt: skip
+
+
+_GGUF_ENGINES = ("llama.cpp", "ollama")
+_GGUF_SHARE = 0.85
+"""Share of host memory beside the system and a desktop."""
+
+
+def _loaded_gguf(draft: Draft, report: MemoryReport, ram_gb: float) -> Found:
+    """The layers that llama.cpp keeps in host memory, and the file that it reads."""
+    host, file = report.host_ram_bytes, max(report.weights_bytes, report.host_ram_bytes)
+    usable = bytes_from_gb(ram_gb * _GGUF_SHARE)
+    draft.figure("host_ram_given", ram_gb, "GB", sources=("user:host_ram_gb",))
+    draft.figure("host_usable", usable, "B", formula="host RAM * 0.85")
+    draft.figure("file", file, "B", formula="weights")
+    draft.figure("host_layers", host, "B", formula="layers left in host memory")
+    key = "gguf_short" if host > usable else "gguf_enough"
+    draft.say(f"symptoms.{key}", file=gib(file), host=gib(host), usable=gib(usable),
+              ram=f"{ram_gb:g}", importance=HEAD)  # fmt: skip
+    memory = MemoryRange(scope="host_ram", low_bytes=host, high_bytes=file,
+                         usable_bytes=usable)  # fmt: skip
+    return Found("does_not_fit" if host > usable else "depends", memory, report)
 
 
 def _loaded(draft: Draft, found: Found) -> Found:
     """What reading the weights takes of the host: 16 bits a parameter, twice that in fp32."""
     report, ram = found.report, draft.request.slots.host_ram_gb
+    is_gguf = draft.request.slots.framework in _GGUF_ENGINES
+    if report is not None and ram is not None and is_gguf and report.host_ram_bytes:
+        return _loaded_gguf(draft, report, ram)
     if report is None or ram is None or report.task == "train":
         return replace(found, verdict=_verdict(draft.request, found, is_blocked=False))
     low, high = round(report.params * 2), round(report.params * 4)
@@ -226,44 +251,3 @@ def _host_verdict(low: int, high: int, usable: int | None) -> Verdict:
     if low > usable:
         return "does_not_fit"
     return "tight" if high > usable else "fits"
-
-
-def occupied(draft: Draft) -> Steps:
-    """A card of which part is already in use: what is left against what is needed."""
-    slots = draft.request.slots
-    state = free_bytes(draft.request)
-    assert state is not None
-    used, total, free = state
-    method = (slots.method or "lora") if slots.task == "train" else None
-    results = yield (Call("estimate_memory", memory_arguments(slots, method=method)),)
-    draft.use(*results)
-    report = results[0].report
-    if not isinstance(report, MemoryReport):
-        draft.add(results[0].hint or "", importance=HEAD)
-        return draft.finish("not_applicable")
-    is_freed = "gpu_mem_used_mib" in draft.request.changed or used == 0
-    for name, size in (("used", used), ("total", total), ("free", free)):
-        draft.figure(f"card: {name}", size // MIB, "MiB", sources=("user:nvidia-smi",))
-    verdict = likely(report.process_bytes, high_bytes=report.high_bytes, usable_bytes=free)
-    if not is_freed:
-        key = "symptoms.occupied" if verdict == "does_not_fit" else "symptoms.occupied_fits"
-        draft.say(key, importance=HEAD, total=f"{total // MIB}", used=f"{used // MIB}",
-                  free=f"{free // MIB}", free_gib=gib(free), what=run_text(draft, report),
-                  need=gib(report.process_bytes))  # fmt: skip
-    if report.verdict is not None and report.usable_bytes is not None:
-        draft.figure("usable", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",))
-        draft.say(
-            "symptoms.empty_card",
-            what=run_text(draft, report),
-            need=gib(report.process_bytes),
-            usable=gib(report.usable_bytes),
-            outcome=outcome(draft, report),
-            importance=HEAD if is_freed else BODY,
-        )
-    if is_freed and report.verdict is not None:
-        verdict = report.verdict
-    say_why(draft, report)
-    say_parts(draft, report)
-    say_assumptions(draft, report)
-    return draft.finish(verdict, memory=memory_range(report),
-                        slots=settled(Found(verdict, None, report)))  # fmt: skip

@@ -241,6 +241,8 @@ def _cluster(draft: Draft, cards: int, heads: int, kv: int) -> Steps:
     draft.figure("label", label, "GB", sources=(f"data:gpus.csv#{report.gpu}",))
     draft.figure("weights_total", weights, "B", formula="weights per card * cards")
     draft.figure("cards", cards, "1", sources=("user:gpu_count",))
+    draft.figure("nodes", nodes, "1", sources=("user:nodes",))
+    draft.figure("cards_of_a_node", per_node, "1", formula="cards / nodes")
     is_said = slots.tp == tp and slots.pp == nodes  # the layout was said, and it is this one
     holds = report.verdict in ("fits", "tight")
     key = "cluster_holds" if is_said and holds else "cluster"

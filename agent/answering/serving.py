@@ -20,6 +20,7 @@ from agent.answering.layer_split import is_layer_split, say_layer_split
 from agent.answering.native_formats import say_native_format
 from agent.answering.numbers import gib
 from agent.answering.offload import can_offload, compose_offload
+from agent.answering.on_cpu import complains_of_cpu, say_on_cpu
 from agent.answering.parts import (
     say_images,
     say_parts,
@@ -73,10 +74,15 @@ def serving(draft: Draft) -> Steps:
     if chosen.verdict == "does_not_fit" and slots.seq_len is None:
         chosen = yield from _short_context(draft, chosen, said)
     split = None
+    verdict: Verdict
     if can_offload(draft, chosen):
         arguments = memory_arguments(slots, task="infer", gpu_layers=None, **_format(said))
         split = yield from compose_offload(draft, chosen, arguments)
-    if split is not None:
+    if split is not None and complains_of_cpu(draft.request):
+        chosen = yield from say_on_cpu(draft, split)
+        verdict = "does_not_fit"
+        _say_serving_details(draft, chosen, [], card)
+    elif split is not None:
         _say_serving_details(draft, split.report, [], card)
         yield from say_fitting_cards(draft, split.whole)
         verdict, chosen = split.verdict, split.report

@@ -65,6 +65,8 @@ def say_checks(draft: Draft, *, importance: int, told: tuple[str, ...] = ()) -> 
         usual = ["processes", "settings", "longest"]
         if (slots.gpu_count or 1) > 1:
             usual.insert(2, "replica")
+        if slots.model is None and slots.params_b is None and slots.task == "train":
+            usual.insert(1, "remedy_accumulate")
     else:
         usual = ["processes", "serving"]
     if pasted(draft.request, "host_kill") is not None and pasted(draft.request, "cuda_oom") is None:
@@ -237,7 +239,7 @@ def _say_request(
         "tried": _size(tried), "left": _size(free or 0),
         "short": _size(max(tried - (free or 0), 0)),
         "allocated": _size(allocated or 0), "unallocated": _size(unallocated),
-        "of": _of_card(draft, fields),
+        "of": _of_card(draft, fields), "holder": _holder(draft),
     }  # fmt: skip
     if report is None and not is_blocked:
         draft.lead(f"symptoms.{key}", **values)
@@ -250,6 +252,12 @@ def _say_request(
     if free is not None and allocated and not is_blocked and outside >= _OUTSIDE * GIB:
         draft.figure("outside_pytorch", outside, "B", formula="total - reserved - free")
         draft.say("symptoms.outside", outside=gib(outside))
+
+
+def _holder(draft: Draft) -> str:
+    """Who allocated: PyTorch, or the library of another text."""
+    is_other = re.search(r"resource_?exhausted|paddle|tensorflow", draft.request.search_query, re.I)
+    return draft.phrase("symptoms.holder") if is_other else "PyTorch"
 
 
 def _unallocated(draft: Draft, fields: dict[str, Any]) -> int:
@@ -283,9 +291,26 @@ _OUTSIDE = 1.5
 def free_bytes(request: Request) -> tuple[int, int, int] | None:
     """(used, total, free) of one card, in bytes, where a pasted line shows them."""
     slots = request.slots
-    if slots.gpu_mem_total_mib is None:
+    total_mib = slots.gpu_mem_total_mib
+    if total_mib is None and slots.gpu_mem_used_mib is not None:
+        total_mib = _card_mib(request)
+    if total_mib is None:
         return None
-    if slots.gpu_mem_used_mib is None:
-        return 0, slots.gpu_mem_total_mib * MIB, slots.gpu_mem_total_mib * MIB
-    used, total = slots.gpu_mem_used_mib * MIB, slots.gpu_mem_total_mib * MIB
+    used, total = (slots.gpu_mem_used_mib or 0) * MIB, total_mib * MIB
     return used, total, max(total - used, 0)
+
+
+def _card_mib(request: Request) -> int | None:
+    """What nvidia-smi shows for the card that was named, or for its size."""
+    from tools.errors import UserInputError
+    from tools.gpus import find_gpu
+
+    slots = request.slots
+    if slots.gpu not in (None, "none"):
+        try:
+            spec = find_gpu(str(slots.gpu)).spec
+        except UserInputError:
+            spec = None
+        if spec is not None and spec.memory_smi_mib:
+            return spec.memory_smi_mib
+    return None if slots.gpu_mem_gb is None else int(slots.gpu_mem_gb * GIB / MIB)

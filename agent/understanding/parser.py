@@ -30,6 +30,7 @@ from agent.understanding.readers.counts import (
 )
 from agent.understanding.readers.durations import read_durations, read_rates, read_step_rates
 from agent.understanding.readers.hosts import read_hosts
+from agent.understanding.readers.in_use import read_in_use
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.other_kinds import read_other_kinds
@@ -223,6 +224,7 @@ def _request(
 def _read_all(document: Document, board: Board) -> None:
     """Run every reader of names, numbers and words."""
     read_programs(document, board)
+    read_in_use(document, board)
     read_token_totals(document, board)
     read_instances(document, board)
     read_models(document, board)

@@ -15,7 +15,9 @@ _LONGEST = 96
 _MEANS = re.compile(r"[a-z0-9\u3400-\u9fff]")
 _NUMBER = re.compile(r"(?<![a-z0-9.\-])\d{1,7}(?!\.?\d|[a-z%])")
 _CLAUSE = re.compile(r"[,.。;!?\n]\s*$|^\s*$")
-_CLAUSE_ENDS = re.compile(r"\s*(?:呢)?\s*(?:[,.。;!?\n]|$)")
+_CLAUSE_ENDS = re.compile(
+    r"\s*(?:呢)?\s*(?:[,.。;!?\n]|$|(?:换成?|改成?|但是?|不过|只是|就)(?!不))"
+)
 _STILL_REACH = 2
 """Characters between "still" and what stays."""
 

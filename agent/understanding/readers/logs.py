@@ -12,7 +12,7 @@ from agent.understanding.text import Document
 from tools.units import KIB, parse_bytes
 
 _PLACEHOLDERS = {
-    "<size>": r"(?P<size>\d{1,9}(?:\.\d{1,4})?\s?(?:[kmgt]i?b))",
+    "<size>": r"(?P<size>\d{1,9}(?:\.\d{1,6})?\s?(?:[kmgt]i?b))",
     "<int>": r"(?P<int>\d[\d,]{0,12})",
     "<num>": r"(?P<num>\d{1,9}(?:\.\d{1,6})?)",
     "~": r"[^\n]{0,40}?",
@@ -51,6 +51,8 @@ def fields_of(kind: str, document: Document, board: Board) -> dict[str, Any]:
             value = _read(found) if found is not None else None
             if value is not None and kind == "host_kill" and found is not None:
                 value = _kernel_size(found, value)
+            if value is not None and found is not None and _PADDLE in text:
+                value = _binary_size(found, value)
             if found is not None and value is not None:
                 fields[name] = value
                 read.append(found.span())
@@ -88,6 +90,18 @@ def _kernel_size(found: re.Match[str], value: float) -> int | float:
     """The kernel writes kB and means KiB."""
     written = found.groupdict().get("size") or ""
     return round(value * KIB / 1000) if written.endswith("kb") else value
+
+
+_PADDLE = "out of memory error on gpu"
+"""Of Paddle, which writes MB and GB and means MiB and GiB."""
+_STEPS_OF_1024 = {"k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def _binary_size(found: re.Match[str], value: float) -> int | float:
+    """A size written in MB or GB that was reckoned in steps of 1024."""
+    written = (found.groupdict().get("size") or "").rstrip()
+    steps = _STEPS_OF_1024.get(written[-2:-1], 0) if written.endswith("b") else 0
+    return round(value * (KIB / 1000) ** steps)
 
 
 def _size(written: str) -> int | None:

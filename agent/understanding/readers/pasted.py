@@ -33,7 +33,10 @@ _COMMANDS = {
         r"|(?<![a-z])vllm\s+(?:bench|run)"
     ),
     "llama-server": re.compile(r"(?<![a-z])(?:\./)?llama-server(?:\.exe)?\s+-"),
-    "llama-cli": re.compile(r"(?<![a-z])(?:\./)?llama-cli(?:\.exe)?\s+-"),
+    "llama-cli": re.compile(
+        r"(?<![a-z])(?:\./)?llama-cli(?:\.exe)?\s+-"
+        r"|(?<![a-z])llama[ .]?cpp(?=[^\n]{0,120}\s-(?:c|ngl|ctk|ctx-size)\s?\d)"
+    ),
     "sglang": re.compile(r"sglang\.launch_server|sglang serve"),
     "lmdeploy": re.compile(r"lmdeploy serve"),
     "tgi": re.compile(r"text-generation-launcher"),

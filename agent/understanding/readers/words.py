@@ -138,9 +138,33 @@ def _read_precision(text: str, board: Board) -> None:
             board.add("precision", "fp32", hit.start, hit.end, weight=2.0)
 
 
+_DENIED = re.compile(
+    r"(?:不是|并非|非|不用|不走|没用|没开|not|no|without|isn't|instead of)\s?(?:a |the )?\Z"
+)
+_ASKED_IF = re.compile(r"(?:是不是|要不要|用不用|why not|or not)\s?\Z")
+_TOOL_BEHIND = re.compile(r"[-_](?:scripts?|trainer|gui|easy|toolkit)")
+
+
+def _is_denied(text: str, hit: Hit) -> bool:
+    """Whether a method is said not to be the one: "(不是lora)"."""
+    before = text[max(0, hit.start - 12) : hit.start]
+    return _DENIED.search(before) is not None and _ASKED_IF.search(before) is None
+
+
+def _is_not_meant(text: str, hit: Hit) -> bool:
+    """A method that is denied, or part of a program's name (lora-scripts)."""
+    is_tool = _TOOL_BEHIND.match(text, hit.end) is not None
+    return is_tool or (hit.value in ("lora", "qlora") and _is_denied(text, hit))
+
+
 def _read_methods(text: str, board: Board) -> None:
-    for hit in words("method_scale").find(text):
+    hits = words("method_scale").find(text)
+    kept = [hit for hit in hits if not _is_not_meant(text, hit)]
+    for hit in kept:
         board.add("method_scale", hit.value, hit.start, hit.end)
+    denied = [hit for hit in hits if hit.value in ("lora", "qlora") and _is_denied(text, hit)]
+    if denied and all(hit.value == "full" for hit in kept):
+        board.add("method_scale", "full", denied[0].start, denied[0].end)
     for bare in _BARE_FULL.finditer(text):
         board.add("method_scale", "full", bare.start(), bare.end())
     for hit in words("method_goal").find(text):

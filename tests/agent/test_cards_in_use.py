@@ -1,0 +1,126 @@
+"""A card that is partly in use, a run that spilled to the CPU, memory of the host."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.understanding import parse
+from tests.agent.answers import answer
+
+
+@pytest.mark.parametrize(
+    ("question", "used"),
+    [
+        ("4080 SUPER 14120MiB / 16376MiB 还想再起个 qwen3-8b fp16", 14120),
+        ("24G的4090已经被占了18G 还能再跑个7B int4吗", 18432),
+        ("my 24GB card has 15GB in use, can i still run llama 3.1 8b fp16?", 15360),
+    ],
+)
+def test_what_is_in_use_counts_against_another_run(question: str, used: int) -> None:
+    assert parse(question).slots.gpu_mem_used_mib == used
+    found = answer(question)
+    assert found.verdict == "does_not_fit"
+    assert str(used) in found.text
+
+
+def test_a_batch_to_raise_is_no_other_run() -> None:
+    slots = parse("batch 4 时占了18G,24G 的卡还能再加大 batch 吗 7B lora").slots
+    assert slots.gpu_mem_used_mib is None
+
+
+def test_processes_that_are_ended_free_the_card() -> None:
+    first = parse("A10 显示 21000MiB / 23028MiB 还能再跑个 7B int4 吗")
+    after = parse("把占着的进程全杀了呢", [first])
+    assert first.slots.gpu_mem_used_mib == 21000
+    assert after.slots.gpu_mem_used_mib is None
+    assert "gpu_mem_used_mib" in after.changed
+
+
+def test_slots_of_ollama_multiply_the_context() -> None:
+    found = answer(
+        "3090 24g ollama 跑 qwen3:14b OLLAMA_NUM_PARALLEL=8 num_ctx=16384 一半跑到CPU上了 好慢"
+    )
+    assert found.verdict == "does_not_fit"
+    assert "16,384 × 8" in found.text
+    assert "OLLAMA_NUM_PARALLEL=1" in found.text
+
+
+def test_a_killed_llama_cpp_is_reckoned_from_its_layers() -> None:
+    """46 of 56 layers of 80 GiB stay in RAM: about 66 GiB."""
+    found = answer(
+        "llama.cpp 加载 mixtral 8x22b q4_k_m 64G内存 3090 -ngl 10 --no-mmap 加载到一半 Killed"
+    )
+    assert found.memory is not None
+    assert found.memory.scope == "host_ram"
+    assert 60e9 < found.memory.low_bytes < 75e9
+    assert found.memory.high_bytes < 95e9
+
+
+@pytest.mark.parametrize(
+    ("question", "layers"),
+    [
+        ("llama.cpp qwen2.5-14b q5_k_m -ngl 30 -c 16384 3060 12G", 30),
+        ("qwen2.5-72b q4_k_m, 4090 with -ngl 20, 48GB RAM", 20),
+    ],
+)
+def test_layers_on_the_card_are_read_outside_a_command(question: str, layers: int) -> None:
+    assert parse(question).slots.gpu_layers == layers
+
+
+def test_a_short_context_flag_is_read_beside_llama_cpp() -> None:
+    assert parse("gemma3 27b Q4_K_M llama.cpp -c 8192 -ngl 99 3090").slots.seq_len == 8192
+
+
+def test_sizes_of_paddle_are_in_steps_of_1024() -> None:
+    text = (
+        "ResourceExhaustedError: Out of memory error on GPU 0. Cannot allocate 512.000000MB memory "
+        "on GPU 0, 10.200000GB memory has been allocated and available memory is only "
+        "310.000000MB. PP-YOLOE 训练"
+    )
+    log = next(item for item in parse(text).pasted if item.kind == "cuda_oom")
+    assert log.fields["tried_bytes"] == 512 * 2**20
+    assert log.fields["free_bytes"] == 310 * 2**20
+    assert "batch" in answer(text).text
+
+
+@pytest.mark.parametrize(
+    ("question", "method"),
+    [
+        ("lora-scripts 里跑 sdxl-finetune(不是lora) 1024 bs1 4090", "full"),
+        ("finetune qwen2.5-1.5b on a 3090, not lora", "full"),
+        ("是不是LoRA就能在4090上训14B", "lora"),
+    ],
+)
+def test_a_method_that_is_denied_is_not_meant(question: str, method: str) -> None:
+    assert parse(question).slots.method == method
+
+
+def test_a_card_that_stays_with_another_setting_is_no_choice() -> None:
+    first = parse("Qwen2.5-14B bf16 在 3090 上推理行吗")
+    after = parse("还是3090 换awq", [first])
+    assert after.intent == "fit_check"
+    assert after.slots.quantization == "awq"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["bs8改成bs1加梯度累积8步 显存是不是能降 效果一样吗",
+     "gradient accumulation 8 with batch 1 vs batch 8, same result?"],
+)  # fmt: skip
+def test_accumulation_keeps_the_effective_batch(question: str) -> None:
+    assert "1 × 8 = 8" in answer(question).text
+
+
+def test_a_smaller_product_is_another_update() -> None:
+    assert "2 × 4 = 8" in answer("batch 16 换成 batch 2 累积 4 步 效果一样吗").text
+
+
+def test_a_disk_that_starves_the_card_is_no_look_at_the_machine() -> None:
+    request = parse("训分割网络 数据放机械盘里 nvidia-smi大部分时间0% 显存占着 线程改多少都没用")
+    assert request.intent == "io_bottleneck"
+
+
+def test_a_machine_out_of_sight_is_told_what_to_look_for() -> None:
+    found = answer("帮我看下这台机器有没有N卡 能不能跑SDXL出图")
+    assert found.memory is not None
+    assert "GiB" in found.text
