@@ -15,7 +15,8 @@ _SINGLE = 4
 
 
 _SPEED = re.compile(
-    r"tok(?:en)?s?\s?(?:/|per|a)\s?s|t/s|每秒(?:多少|几|大概|能)?.{0,6}(?:token|字)|decode speed"
+    r"tok(?:en)?s?\s?(?:/|per|a)\s?s|(?<![a-z])t/s|decode speed"
+    r"|每秒(?:多少|几|大概|能)?.{0,6}(?:token|字)"
     r"|how (?:fast|quick)|(?:token|字)/秒|推理速度|生成速度|解码速度"
     r"|速度(?:多少|多快|如何|怎么样|怎样|大概)|多快|快不快|首字|首个? ?token|吞吐|throughput|延迟"
     r"|(?<![a-z])(?:ttft|latency|speed|tps)(?![a-z])",

@@ -41,6 +41,8 @@ from tools.models import try_find_model
 from tools.units import format_significant
 
 _LONG_SEQUENCE = 16_384
+_WRITES = (*LANGUAGE_KINDS, "seq2seq")
+"""Kinds whose speed is one of tokens."""
 _NODE = 8
 """GPUs of a full machine."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
@@ -293,7 +295,8 @@ def serving_plan(
             importance=DETAIL,
         )
     fits_none = _say_cache(draft, report)
-    if slots.gpu not in (None, "none") and found.verdict != "does_not_fit":
+    is_on_card = slots.gpu not in (None, "none") and report.kind in _WRITES
+    if is_on_card and found.verdict != "does_not_fit":
         yield from _speed(draft, report)
     verdict = found.verdict
     if "slow_parallel" in symptoms:

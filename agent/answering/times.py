@@ -304,6 +304,9 @@ def say_serving_speed(
     output = slots.output_len or held.get("output_len")
     for name, tokens in (("prompt_len", prompt), ("output_len", output)):
         draft.figure(name, int(tokens or 0), "token", formula="of the speed that is told")
+    for name, value in (("stream", stream.value), ("total", total.value)):
+        draft.figure(f"{name}, as told", float(format_significant(value, 2)), "token/s",
+                     formula=f"{name} tokens per s; two digits")  # fmt: skip
     draft.say(
         "times.serving" if concurrency > 1 else "times.serving_one",
         speed=rate(stream.value, 2),

