@@ -42,7 +42,7 @@ _CARDS = re.compile(
 )
 _NOT_A_SEARCH = re.compile(
     r"要不要|需不需要|需要吗|有必要|区别|差别|为什么|怎么|如何|够不够|够吗|够用吗|能跑|能不能|划算|会不会"
-    r"|(?<![a-z])(?:why|how\s(?:do|to|much|many|long|fast)|should\s(?:i|we)|do\s(?:i|we)\sneed|difference|worth"
+    r"|(?<![a-z])(?:why|how\s(?:do|to|many|long|fast)|should\s(?:i|we)|do\s(?:i|we)\sneed|difference|worth"
     r"|enough|can\s(?:i|we|it))(?![a-z])",
     re.IGNORECASE,
 )

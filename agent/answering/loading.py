@@ -10,6 +10,7 @@ from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined
 from agent.answering.sources import guidance_call, passages_in, say_cited
+from agent.answering.storage_rate import OBJECT_STORE, object_stores, say_object_store
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.loading import LoadingOut
@@ -22,8 +23,11 @@ _TEXT_STEPS = ("tokenise", "pack", "batch", "others", "check")
 _COMMON = ("T4", "A10", "V100", "A100", "H100")
 """Cards told where none is named."""
 _TEXT_KINDS = ("decoder-lm", "moe-lm", "encoder", "seq2seq")
+_OFTEN_TAKEN_FOR = ("fit_check", "recommend_instance", "concept", "catalog_lookup")
+_IMAGES = re.compile(r"imagenet|coco|jpe?g|图片|图像|小图|images?(?![a-z])|photos?", re.IGNORECASE)
 _KEEPS_UP = re.compile(
-    r"够(?:吗|用|不够|快)|跟得上|供得上|瓶颈|拖慢|enough|keep up|fast enough|bottleneck",
+    r"够(?:吗|用|不够|快)|跟得上|供得上|瓶颈|拖慢|还是|会不会慢"
+    r"|enough|keep up|fast enough|bottleneck",
     re.IGNORECASE,
 )
 _CORE_STAGES = frozenset({"decode", "workers"})
@@ -45,13 +49,13 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 def applies(request: Request, context: Context) -> bool:
     """True for a training of images of which it is asked whether a named storage keeps up."""
-    slots = request.slots
-    if slots.storage is None or slots.task != "train" or slots.model is None:
+    slots, text = request.slots, request.search_query
+    if slots.storage is None or request.intent not in _OFTEN_TAKEN_FOR:
         return False
-    is_asked = request.intent in ("fit_check", "recommend_instance", "concept")
-    return (
-        is_asked and _KEEPS_UP.search(request.search_query) is not None and _is_image(slots.model)
-    )
+    if slots.model is None:
+        return _IMAGES.search(text) is not None and _KEEPS_UP.search(text) is not None
+    is_asked = slots.task == "train" and _KEEPS_UP.search(text) is not None
+    return is_asked and _is_image(slots.model)
 
 
 def _is_image(name: str) -> bool:
@@ -92,6 +96,12 @@ def compose(request: Request, context: Context) -> Plan:
         if is_check:
             short = reports[0].stages.get("throughput", 0) < reports[0].needed_per_s
             draft.lead("loading.check_short" if short else "loading.check_enough")
+            _say_capacity(draft, reports[0])
+    if reports and OBJECT_STORE.search(request.search_query):
+        one = reports[len(reports) // 2]
+        draft.say("loading.object_for", card=one.gpu or "GPU", rate=_told(one.needed_per_s),
+                  importance=HEAD)  # fmt: skip
+        say_object_store(draft, one.needed_per_s)
     if reports:
         _tell_need(draft, reports, is_computed=not has_rate)
         _tell_seen(draft, reports, is_named=bool(named) or has_rate)
@@ -99,7 +109,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft.bullets([draft.phrase(f"loading.step_{s}") for s in _STEPS],
                   title=draft.phrase("loading.steps_title"))  # fmt: skip
     say_cited(draft, passages_in(results)[:2])
-    return draft.finish("not_applicable")
+    return draft.finish("not_applicable", intent="io_bottleneck")
 
 
 def _is_text(request: Request) -> bool:
@@ -121,7 +131,7 @@ def _arguments(request: Request, card: str | None) -> dict[str, object]:
         "vcpu": slots.vcpu,
         "num_workers": slots.num_workers,
         "image_kb": slots.img_kb,
-        "storage": slots.storage,
+        "storage": None if slots.storage in object_stores() else slots.storage,
         "storage_mb_s": slots.throughput_mb_s,
         "provider": slots.provider,
     }
@@ -157,6 +167,15 @@ def _tell_slowest(draft: Draft, report: LoadingOut) -> None:
         busy=f"{report.gpu_utilisation * 100:.0f}%",
         importance=HEAD,
     )
+
+
+def _say_capacity(draft: Draft, report: LoadingOut) -> None:
+    """The capacity to buy, of a storage whose throughput grows with it."""
+    if not report.capacity_gib:
+        return
+    tib = float(format_significant(report.capacity_gib / 1024, 2))
+    draft.figure("capacity for the throughput", tib, "TiB", formula="MB/s / MB/s of a TiB")
+    draft.say("loading.capacity", size=f"{tib:g} TiB", mb=_told(report.disk_mb_s))
 
 
 def _told(value: float) -> str:

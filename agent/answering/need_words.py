@@ -142,6 +142,8 @@ def read_need(request: Request) -> MachineNeed:
     if "min_memory_tib" in points:
         points["min_memory_gib"] = points.pop("min_memory_tib") * 1024
     least = _read_count(rest, points)
+    if "min_gpu_count" not in points:
+        _read_count_of_cards(rest, points)
     _read_features(text, excluded, points)
     _read_place(request, rest, points)
     _read_cards(request, excluded, points)
@@ -176,6 +178,16 @@ def _read_count(text: str, points: dict[str, Any]) -> bool:
         points["min_gpu_count"] = value
         return bool(found["least"] or found["more"] or found["more2"])
     return False
+
+
+def _read_count_of_cards(text: str, points: dict[str, Any]) -> None:
+    """Reads a number in front of a card's name: 8 L4 GPUs, 4x A10."""
+    for mention in scan_gpus(text):
+        before = re.search(r"(?<![\d.])(\d{1,2})\s?([x×*]?)\s?$", text[: mention.start])
+        is_counted = re.match(r"\s?(?:gpus?|cards?|卡)(?![a-z])", text[mention.end :])
+        if before is not None and (before[2] or is_counted) and int(before[1]) > 0:
+            points["min_gpu_count"] = int(before[1])
+            return
 
 
 def _without_excluded(text: str, points: dict[str, Any]) -> tuple[list[str], str]:

@@ -79,13 +79,14 @@ def compose(request: Request, context: Context) -> Plan:
         about_saving = False
     if isinstance(plan, SpotReport):
         if about_saving:
+            _say_wall(draft, plan)
             _say_interval(draft, plan)
         for result in results:
             if isinstance(result.report, InstancesReport):
                 for found in _cheapest_first(result.report)[:1]:
                     row = yield from _at_one_place(draft, found)
                     _say_quote(draft, row)
-                    _say_total(draft, row, plan)
+                    _say_total(draft, row)
                     say_price_sources(draft, [row])
         if not _quoted(results):
             _say_without_quote(draft, results)
@@ -93,6 +94,7 @@ def compose(request: Request, context: Context) -> Plan:
         _say_terms(draft, plan)
         if not about_saving:
             _say_interval(draft, plan)
+            _say_wall(draft, plan)
     say_cited(draft, passages_in(results)[:2])
     return draft.finish("depends" if about_saving else "not_applicable")
 
@@ -217,7 +219,7 @@ def _cheapest_first(report: InstancesReport) -> list[InstanceOut]:
     )
 
 
-def _say_total(draft: Draft, row: InstanceOut, plan: SpotReport) -> None:
+def _say_total(draft: Draft, row: InstanceOut) -> None:
     """Money of the hours asked for: spot from low to high, and on demand."""
     hours, quote = draft.request.slots.hours, row.spot
     if hours is None or quote is None:
@@ -238,11 +240,18 @@ def _say_total(draft: Draft, row: InstanceOut, plan: SpotReport) -> None:
     else:
         draft.say("spot.total", likely=total(quote.likely), on_demand=on_demand, importance=HEAD,
                   **values)  # fmt: skip
-    if plan.wall_hours is not None:
-        draft.figure("wall_hours", plan.wall_hours, "h", formula="hours * (1 + overhead)")
-        draft.say("spot.wall", mtbf=duration(plan.mtbf_hours, draft.language),
-                  overhead=f"{plan.overhead * 100:.0f}%",
-                  wall=format_significant(plan.wall_hours, 3), hours=f"{hours:g}")  # fmt: skip
+
+
+def _say_wall(draft: Draft, plan: SpotReport) -> None:
+    """Hours that so many hours of work take with saves, lost work and restarts."""
+    hours = draft.request.slots.hours
+    if hours is None or plan.wall_hours is None:
+        return
+    draft.figure("hours", hours, "h", sources=("user:hours",))
+    draft.figure("wall_hours", plan.wall_hours, "h", formula="hours * (1 + overhead)")
+    draft.say("spot.wall", mtbf=duration(plan.mtbf_hours, draft.language),
+              overhead=f"{plan.overhead * 100:.0f}%", importance=HEAD,
+              wall=format_significant(plan.wall_hours, 3), hours=f"{hours:g}")  # fmt: skip
 
 
 def _say_terms(draft: Draft, plan: SpotReport) -> None:

@@ -38,7 +38,7 @@ _EACH_GPU = re.compile(
     re.IGNORECASE,
 )
 _SCALES = {"k": 1e3, "m": 1e6, "million": 1e6, "万": 1e4, "百万": 1e6, "亿": 1e8}
-_OBJECT = re.compile(
+OBJECT_STORE = re.compile(
     r"(?<![a-z0-9])(?:s3|oss|gcs|bucket|cos|obs|minio|blob)(?![a-z0-9])|对象存储|object stor",
     re.IGNORECASE,
 )
@@ -124,8 +124,8 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*results)
     need = rate * size / 1000
     _say_need(draft, rate, size, need)
-    if _OBJECT.search(request.search_query):
-        _say_object_store(draft, rate)
+    if OBJECT_STORE.search(request.search_query):
+        say_object_store(draft, rate)
     _say_stores(draft, results, rate, size, need)
     shards = need / _SHARD_MB
     draft.figure("shards_per_s", shards, "1/s", formula="MB/s / MB of a shard")
@@ -157,7 +157,7 @@ def _say_need(draft: Draft, rate: float, size: float, need: float) -> None:
                   total=f"{total_gb:,.0f} GB")  # fmt: skip
 
 
-def _say_object_store(draft: Draft, rate: float) -> None:
+def say_object_store(draft: Draft, rate: float) -> None:
     """Requests a second against the store's limit, and how many must be in flight."""
     text = draft.request.search_query
     named = next((key for pattern, key in _NAMED if pattern.search(text)), None)

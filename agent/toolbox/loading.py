@@ -62,6 +62,9 @@ class LoadingOut(Report):
     decode_per_core: Range
     image_kb: float
     stores: tuple[StoreOut, ...]
+    capacity_gib: float | None
+    """Capacity at which the named storage delivers that; 0 where it does not matter, null where
+    none was named or no capacity is enough."""
     delivered_per_s: float
     bottleneck: str
     stages: dict[str, float]
@@ -132,6 +135,7 @@ def check_data_loading(arguments: LoadingArguments) -> LoadingOut:
         ),
         image_kb=size_kb,
         stores=_stores(arguments.provider, size_kb),
+        capacity_gib=_capacity(arguments, found.disk_mb_s),
         delivered_per_s=found.delivered_per_s,
         bottleneck=found.bottleneck,
         stages=found.stages,
@@ -189,3 +193,11 @@ def _stores(provider: str | None, size_kb: float) -> tuple[StoreOut, ...]:
         StoreOut(name=x.name, mb_s=x.mb_s, images_per_s=x.mb_s * 1000 / size_kb, origin=x.origin)
         for x in limits
     )
+
+
+def _capacity(arguments: LoadingArguments, mb_s: float) -> float | None:
+    from tools.speed import capacity_for
+
+    if arguments.storage is None or arguments.storage_mb_s is not None:
+        return None
+    return capacity_for(arguments.storage, mb_s)

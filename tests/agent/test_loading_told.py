@@ -46,3 +46,19 @@ def test_text_is_too_small_to_starve_a_card() -> None:
 def test_a_rate_that_was_said_is_not_computed() -> None:
     answer, _ = answered("每张卡每秒要 1400 张图,每张 150KB,利用率上不去,存储要多快")
     assert _figures(answer)["throughput"] == pytest.approx(210)
+
+
+def test_storage_by_capacity_says_how_much_to_buy() -> None:
+    answer, _ = answered("ImageNet 用 CPFS 还是 ESSD,8 卡 A100")
+    figures = _figures(answer)
+    # 100 MB/s a TiB: 0.1 MB/s a GiB
+    assert figures["capacity for the throughput"] == pytest.approx(
+        figures["disk_needed"] / 0.1 / 1024, rel=0.05
+    )
+    assert answer.intent == "io_bottleneck"
+
+
+def test_an_object_store_is_told_for_a_card_and_no_disk_is_made_of_it() -> None:
+    answer, results = answered("S3 直接训练 imagenet 会不会慢")
+    assert all(result.ok for result in results)
+    assert "S3" in answer.text.splitlines()[2]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.errors import BadQuantityError, UserInputError
-from tools.speed import LoadingJob, data_loading, storage_limit, utilisation_gap
+from tools.speed import LoadingJob, capacity_for, data_loading, storage_limit, utilisation_gap
 
 
 @pytest.mark.parametrize(
@@ -140,3 +140,12 @@ def test_more_of_anything_never_delivers_less(
     assert faster.delivered_per_s >= base.delivered_per_s
     assert wider.delivered_per_s >= base.delivered_per_s
     assert 0 < base.gpu_utilisation <= 1
+
+
+@given(mb_s=st.floats(1, 40_000), name=st.sampled_from(["essd-pl1", "nas", "cpfs", "nvme"]))
+def test_the_capacity_for_a_throughput_gives_it(mb_s: float, name: str) -> None:
+    size = capacity_for(name, mb_s)
+    if size is None:
+        assert storage_limit(name).mb_s < mb_s
+    elif size > 0:
+        assert storage_limit(name, size_gib=size).mb_s >= mb_s * (1 - 1e-9)
