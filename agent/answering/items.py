@@ -218,7 +218,13 @@ def _say_images(draft: Draft, report: ItemReport, gpu: str) -> None:
         draft.say("items.images", gpu=gpu, each=each, steps=steps, **_told(rate), importance=HEAD)
         return
     draft.figure("images_a_minute", rate.value * 60, "1", formula="rate * 60")
-    draft.say("items.images_slow", gpu=gpu, each=each, fast=format_significant(1 / rate.high, 2),
+    pace = ""
+    if report.denoising_steps:
+        value = report.denoising_steps * rate.value
+        draft.figure("steps_per_s", value, "1/s", formula="denoising steps * rate")
+        pace = draft.phrase("items.pace", value=format_significant(value, 2))
+    draft.say("items.images_slow", gpu=gpu, each=each, pace=pace,
+              fast=format_significant(1 / rate.high, 2),
               slow=format_significant(1 / rate.low, 2), steps=steps,
               minute=format_significant(rate.value * 60, 2), importance=HEAD)  # fmt: skip
 

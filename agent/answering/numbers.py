@@ -35,6 +35,10 @@ def gib_range(low_bytes: float, high_bytes: float) -> str:
     return low if low == high else f"{low.removesuffix(' GiB')}–{high}"
 
 
+_EXACT = 1e-4
+"""Share of an amount up to which rounding is none: 49.9992 is 50, 2.0008 is 2.00."""
+
+
 def money(amount: Decimal | float, currency: str, language: Language, *, per: str = "") -> str:
     """Amount of money, at most two decimals below 1,000.
 
@@ -46,7 +50,9 @@ def money(amount: Decimal | float, currency: str, language: Language, *, per: st
     if value >= 1000:
         text = f"{value:,.0f}"
     elif value >= 0.1:
-        text = f"{value:.2f}".rstrip("0").rstrip(".")
+        text = f"{value:.2f}"
+        if abs(float(text) - value) < _EXACT * value:  # 2.5 as it is, 2.0008 as 2.00
+            text = text.rstrip("0").rstrip(".")
     else:
         text = format_significant(value, 2)
     return f"{text} {word}{per}"

@@ -72,6 +72,43 @@ def newer_is_faster(request: Request) -> Iterator[Correction]:
                  other_rate=f"{other.mem_bandwidth_gbs or 0:,.0f}")  # fmt: skip
 
 
+_MORE_CARDS = re.compile(
+    r"(?:(?:has|have|with|gets?|gives?|comes? with|carr(?:y|ies)|offers?)\s)?"
+    r"(?P<sign>more|fewer|less|twice (?:as many|the)|double the)\s(?:gpus?|cards?|gpu cards?)"
+    r"|(?:gpu|卡|显卡)(?:数(?:量)?)?(?:更|要|就)?(?P<zh>多|少)|(?P<zh2>更多|更少)(?:的)?(?:gpu|卡|显卡)",
+    re.IGNORECASE,
+)
+
+
+def more_cards_of_type(request: Request) -> Iterator[Correction]:
+    """One type said to have more cards than another, which has as many or more."""
+    names = request.slots.instances or ()
+    found = _MORE_CARDS.search(request.search_query)
+    if len(names) != 2 or found is None:
+        return
+    from tools.catalog import find_instance
+
+    told = []
+    for name in sorted(names, key=request.search_query.casefold().find):
+        offers = find_instance(name, request.slots.provider).offers
+        counts = {(o.gpu_count, o.gpu_name or o.gpu_model, o.vcpu_count) for o in offers}
+        if len(counts) != 1:
+            return
+        told.append((name, *counts.pop(), f"data:{offers[0].file}#{offers[0].instance_type}"))
+    (first, cards, gpu, vcpu, source), (other, other_cards, other_gpu, other_vcpu, _) = told
+    is_fewer = (found["sign"] or "").startswith(("few", "less")) or "少" in (
+        found["zh"] or found["zh2"] or ""
+    )
+    if cards is None or other_cards is None:
+        return
+    is_so = cards < other_cards if is_fewer else cards > other_cards
+    if is_so:
+        return
+    yield worded(request, "counts_fewer" if is_fewer else "counts", source, first=first,
+                 other=other, cards=cards, other_cards=other_cards, gpu=gpu or "GPU",
+                 other_gpu=other_gpu or "GPU", vcpu=vcpu, other_vcpu=other_vcpu)  # fmt: skip
+
+
 def card_of_type(request: Request) -> Iterator[Correction]:
     """A type said to be of a card that it does not carry."""
     found = real_card_of_type(request)

@@ -188,4 +188,5 @@ _OF_THE_SIZE_SAID = "rule:devices"
 _CHECKS: tuple[Callable[[Request], Iterator[Correction]], ...] = (
     _frozen_base, _states, _segments, _type_memory,
     premise_claims.spot_never_ends, premise_claims.newer_is_faster, premise_claims.card_of_type,
+    premise_claims.more_cards_of_type,
 )  # fmt: skip

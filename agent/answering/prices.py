@@ -11,6 +11,7 @@ from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.machines import cards_text, provider_name, short_line
 from agent.answering.numbers import money
 from agent.answering.plan import Call
+from agent.answering.sum_words import is_month
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
@@ -51,7 +52,9 @@ def is_price_of_several(request: Request) -> bool:
     """True for several types of which the cheaper one is looked for."""
     slots = request.slots
     has_job = slots.model is not None or slots.params_b is not None
-    return len(slots.instances or ()) > 1 and not has_job and asks_cheaper(request)
+    is_rate = request.intent == "cost_estimate" and slots.hours is None and slots.budget is None
+    is_asked = asks_cheaper(request) or (is_rate and not is_month(request))
+    return len(slots.instances or ()) > 1 and not has_job and is_asked
 
 
 def currency_of(draft: Draft) -> str:

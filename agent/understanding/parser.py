@@ -43,6 +43,7 @@ from agent.understanding.readers.pairs import (
 )
 from agent.understanding.readers.pasted import read_pasted
 from agent.understanding.readers.quantities import read_quantities
+from agent.understanding.readers.regions import read_regions
 from agent.understanding.readers.sizes import read_active, read_sizes
 from agent.understanding.readers.tallies import read_tallies
 from agent.understanding.readers.words import read_programs, read_words
@@ -227,6 +228,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_in_use(document, board)
     read_token_totals(document, board)
     read_instances(document, board)
+    read_regions(document, board)
     read_models(document, board)
     read_round_the_clock(document, board)
     read_node_products(document, board)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from agent.understanding.phrases import table
 from agent.understanding.readers.counts import node_count_before
 from agent.understanding.readers.names import Card
@@ -19,6 +21,8 @@ def settle_cards(document: Document, board: Board, out: Resolution) -> None:
         _cards_without_name(board, out)
         return
     first, reading = cards[0], readings[0]
+    if _is_question_of_need(document, board, cards):
+        cards = cards[:1]
     if len({card.label for card in cards}) > 1:
         out.put("gpus", tuple(_labelled(card) for card in _unique(cards)), reading)
         if _is_comparison(document, cards):
@@ -33,11 +37,27 @@ def settle_cards(document: Document, board: Board, out: Resolution) -> None:
     memory = first.memory_gb or next(
         (c.memory_gb for c in cards if c.name == first.name and c.memory_gb), None
     )
-    out.put("gpu_mem_gb", memory or board.value("gpu_mem_gb"), reading)
+    size = memory or board.value("gpu_mem_gb")
+    if _is_of_all(first, size, out.get("gpu_count")):
+        out.put("total_mem_gb", size, reading)  # "4x L40S act as one 192GB card"
+    else:
+        out.put("gpu_mem_gb", size, reading)
     if first.spec.is_unified and out.get("host_ram_gb") is None:
         out.put("host_ram_gb", memory or board.value("loose_gb"), reading)
     if is_open:
         out.ambiguities.append("gpu")
+
+
+_SUM_SLACK = 0.06
+"""How far a sum of cards may be from the size that is said: 8 x 94 GB are told as 750."""
+
+
+def _is_of_all(card: Card, size_gb: float | None, count: int | None) -> bool:
+    """Whether a size is that of all cards together and none of one."""
+    label = card.spec.memory_label_gb
+    if size_gb is None or not label or not count or count < 2:
+        return False
+    return size_gb > label and abs(size_gb / (label * count) - 1) <= _SUM_SLACK
 
 
 def _is_claim(document: Document, board: Board, reading: Reading) -> bool:
@@ -49,6 +69,21 @@ def _is_claim(document: Document, board: Board, reading: Reading) -> bool:
         board.has(slot) for slot in ("model_match", "params_b", "method_scale", "model_family")
     )
     return is_about_type
+
+
+_NEEDS = re.compile(
+    r"(?:,|;|\s)\s?or\s(?:(?:do|will|would|should|must)\s(?:i|we|one|it|you)\s(?:really\s|actually\s)?"
+    r"(?:need|have|go|get|rent|buy|want|take|move|step)|(?:is|are|need)\s|have\sto\s)"
+    r"|还是(?:说)?(?:得|要|必须|非得|只能|就得|需要)(?:上|用|换|买|租)?|不够(?:的话)?(?:就|得|要)"
+)
+
+
+def _is_question_of_need(document: Document, board: Board, cards: list[Card]) -> bool:
+    """Whether a second card is what the job may need instead ("on one A10, or do I need H200s")."""
+    has_job = any(board.has(slot) for slot in ("model_match", "params_b", "model_family"))
+    if not has_job or len(cards) != 2:
+        return False
+    return _NEEDS.search(document.text[cards[0].end : cards[1].start]) is not None
 
 
 def _is_comparison(document: Document, cards: list[Card]) -> bool:

@@ -108,7 +108,9 @@ def test_a_library_without_gpu_code_is_no_faster_on_a_gpu() -> None:
 def test_seconds_of_an_image_are_a_time() -> None:
     answer, _ = answered("sd1.5 512x512 50 steps on T4, sec per image roughly?")
     assert answer.intent == "time_estimate"
-    assert "s an image" in answer.text
+    assert "seconds per image" in answer.text
+    assert "it/s" in answer.text
+    assert not ungrounded(answer)
 
 
 def test_steps_a_second_of_a_denoiser_are_no_tokens() -> None:
@@ -122,3 +124,45 @@ def test_rows_of_text_with_tokens_are_samples() -> None:
     assert (request.intent, request.slots.samples) == ("time_estimate", 50_000)
     assert request.slots.tokens_per_sample == 800
     assert parse("xgboost 50k rows 20 columns, cpu enough?").slots.rows == 50_000
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("gcp: g2-standard-32 has more gpus than g2-standard-24 ya?", ("1 ×", "2 ×")),
+        ("aws g5.16xlarge 比 g5.12xlarge 卡多吧", ("1 张", "4 张")),
+        ("does p4d.24xlarge have more gpus than p3.2xlarge?", ()),
+    ],
+)
+def test_a_claim_of_more_cards_is_held_against_the_catalog(
+    text: str, facts: tuple[str, ...]
+) -> None:
+    answer, _ = answered(text)
+    assert bool(answer.corrections) is bool(facts)
+    assert all(fact in answer.corrections[0].fact for fact in facts)
+    assert not ungrounded(answer)
+
+
+@pytest.mark.parametrize("region", ["us-central1", "europe-west4", "ap-southeast-1", "us-west-2"])
+def test_ids_of_regions_are_read(region: str) -> None:
+    assert parse(f"hourly price of an A100 in {region}?").slots.region == region
+
+
+def test_a_size_of_all_cards_is_none_of_one() -> None:
+    """4 * 48 = 192 GB."""
+    slots = parse("4x L40S act as one 192GB card, so llama 70b full finetune should work").slots
+    assert (slots.gpu_mem_gb, slots.total_mem_gb) == (None, 192)
+    assert parse("A100 24G 4张 跑 7B").slots.gpu_mem_gb == 24
+
+
+@pytest.mark.parametrize(
+    ("text", "gpu"),
+    [
+        ("qwen3-32b fp8 on a single 8xH100 node, or do i need H200s?", "NVIDIA H100 SXM5 80GB"),
+        ("qwen2.5-32b int8 一张4090 能跑吗 还是得上A100", "GeForce RTX 4090"),
+        ("7b lora on a 3060 12gb or would i need a 3090", "GeForce RTX 3060 12GB"),
+    ],
+)
+def test_a_card_that_may_be_needed_instead_is_no_comparison(text: str, gpu: str) -> None:
+    request = parse(text)
+    assert (request.intent, request.slots.gpu, request.slots.gpus) == ("fit_check", gpu, None)
