@@ -16,7 +16,8 @@ from agent.toolbox.memory import MemoryReport
 _SLOTS = (
     "model", "params_b", "method", "precision", "precision_mode", "quantization", "kv_cache_dtype",
     "optimizer",
-    "lora_rank", "lora_targets", "batch", "grad_accum", "gradient_checkpointing", "attention",
+    "lora_rank", "lora_targets", "served_loras",
+    "batch", "grad_accum", "gradient_checkpointing", "attention",
     "seq_len", "output_len", "concurrency", "gpu_memory_utilization", "gpu_layers", "img_size",
     "clip_s", "frames", "beams", "pipeline_offload", "vae_slicing", "vae_tiling",
     "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage",
@@ -31,6 +32,9 @@ def memory_arguments(slots: Slots, *, with_changes: bool = False, **changes: Any
     said["framework"] = _framework(slots)
     if said["gpu"] is not None:
         said["instance"] = None
+    if said["task"] == "infer" and said["seq_len"] is None:  # prompt and answer share the cache
+        both = slots.input_len and slots.input_len + (slots.output_len or 0)
+        said |= {"seq_len": both, "output_len": slots.output_len if both else None}
     said.update(changes)
     said["with_changes"] = with_changes
     return {name: value for name, value in said.items() if value is not None}
@@ -111,6 +115,9 @@ def run_text(draft: Draft, report: MemoryReport) -> str:
         base = draft.request.slots.quantization
         if base is not None and report.method == "lora":
             method = f"{method} ({base})"
+        optimizer = draft.request.slots.optimizer
+        if optimizer is not None and not optimizer.startswith("adamw"):
+            method = f"{method} ({optimizer.capitalize()})"
         told = draft.phrase("memory.train_what", model=model, method=method)
         return told + _settings_said(draft, is_text=is_language(report))
     held = {a.name: a.value for a in report.assumptions}
