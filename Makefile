@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TORCH_ARGS ?=
+TEST_JOBS ?= 2
 q ?=
 export PIP_NO_INPUT := 1
 export GRADIO_ANALYTICS_ENABLED := False
@@ -64,8 +65,8 @@ format: setup-dev  ## rewrites files in the project's format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-test: setup-dev  ## the test suite
-	@$(BIN)/python -m pytest -m "not torch and not gpu and not slow and not browser and not chaos"
+test: setup-dev  ## the test suite, in two processes (TEST_JOBS=0: in one)
+	@$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile -m "not torch and not gpu and not slow and not browser and not chaos"
 
 test-torch: setup-torch  ## the tests that need torch
 	@$(BIN)/python -m pytest -m "torch and not slow"
