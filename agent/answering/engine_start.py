@@ -239,5 +239,7 @@ def say_no_blocks(draft: Draft, report: MemoryReport) -> None:
               weights=gib(report.weights_bytes), before=gib(before), importance=HEAD)  # fmt: skip
     if report.verdict == "does_not_fit":
         return  # the ways out follow: no setting of the engine is enough
+    if report.kind == "vlm":
+        draft.say("engine_start.no_blocks_images", importance=HEAD)
     draft.say("engine_start.no_blocks_fix", most=f"{_MOST_SHARE:g}",
               budget=gib(usable * _MOST_SHARE), importance=HEAD)  # fmt: skip

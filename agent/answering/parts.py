@@ -96,7 +96,12 @@ def _say_largest(draft: Draft, report: MemoryReport, states: int, per_param: str
 
 
 def _params(params: int) -> str:
-    return f"{params / 1e9:.3g}B"
+    billions = params / 1e9
+    return f"{billions:,.0f}B" if billions >= _THOUSAND else f"{billions:.3g}B"
+
+
+_THOUSAND = 1000
+"""Billions from which three digits would be told as a power of ten."""
 
 
 def say_parts(draft: Draft, report: MemoryReport, *, importance: int = DETAIL) -> None:

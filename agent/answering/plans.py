@@ -59,7 +59,8 @@ def compose(request: Request, context: Context) -> Plan:
     if slots.task == "train":
         return (yield from _training_plan(draft, context))
     is_plan = request.intent == "multi_gpu_plan" or is_split(request)
-    if is_plan and ((slots.gpu_count or slots.tp or 1) > 1):
+    is_dealt = (slots.pp or 1) > 1 and slots.tp is None  # layers go to any number of cards
+    if is_plan and not is_dealt and ((slots.gpu_count or slots.tp or 1) > 1):
         return (yield from _layout(draft))
     return (yield from serving_plan(draft))
 

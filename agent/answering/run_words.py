@@ -35,6 +35,8 @@ def memory_arguments(slots: Slots, *, with_changes: bool = False, **changes: Any
     if said["task"] == "infer" and said["seq_len"] is None:  # prompt and answer share the cache
         both = slots.input_len and slots.input_len + (slots.output_len or 0)
         said |= {"seq_len": both, "output_len": slots.output_len if both else None}
+    if said["task"] == "train" and said["seq_len"] is None:  # prompt and answer are one sample
+        said["seq_len"] = (slots.input_len or 0) + (slots.output_len or 0) or None
     said.update(changes)
     said["with_changes"] = with_changes
     return {name: value for name, value in said.items() if value is not None}

@@ -167,6 +167,8 @@ def _dropped(
     elif "gpu_count" in said:
         dropped -= set(rules["groups"]["card"])
     dropped |= _void_counts(document, board, out, said)
+    if "pp" in said and "tp" not in said:
+        dropped.add("tp")
     if said & {"gpu", "gpus", "gpu_mem_gb", "provider"}:
         dropped |= set(rules["groups"]["type"])
     dropped |= _void_formats(board, out, said, old, base)

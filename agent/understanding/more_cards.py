@@ -10,7 +10,7 @@ from agent.understanding.resolution import Resolution
 
 _WORDS = {"一": 1, "1": 1, "两": 2, "二": 2, "2": 2, "三": 3, "3": 3, "四": 4, "4": 4}
 _MORE = re.compile(
-    r"(?:再(?:加|插|买|来|配|上|添|补|租|弄|搞|塞|凑)|(?:加|插|添|补|多)(?:上|买|配|插|加|租)?)"
+    r"(?:再(?:加|插|买|来|配|上|添|补|租|弄|搞|塞|凑)|(?:加|添|补|多)(?:上|买|配|插|加|租)?)"
     r"(?P<zh>[一两二三四1-4])\s?(?:张|块)(?![一-鿿]{0,2}[图表纸片])"
     r"|(?:(?:add(?:ing)?|buy(?:ing)?|get(?:ting)?|plug(?:ging)? in|install(?:ing)?|throw in"
     r"|put(?:ting)? in|stick in|slot in|pop in|with|rent(?:ing)?)\s(?:in\s)?"

@@ -28,6 +28,9 @@ def settle_cards(document: Document, board: Board, out: Resolution) -> None:
         if _is_comparison(document, cards):
             return
     spec, is_open = _card_meant(board, first)
+    sized = _of_size_apart(board, first)
+    if sized is not None:
+        spec, is_open = sized, False
     if first.conflict and first.memory_gb is None:
         out.card_candidates = (first.name, *first.also)
     out.put("gpu", first.label if first.slice_name else spec, reading)
@@ -58,6 +61,18 @@ def _is_of_all(card: Card, size_gb: float | None, count: int | None) -> bool:
     if size_gb is None or not label or not count or count < 2:
         return False
     return size_gb > label and abs(size_gb / (label * count) - 1) <= _SUM_SLACK
+
+
+def _of_size_apart(board: Board, card: Card) -> str | None:
+    """The row of a card that has the size said elsewhere in the text ("A100 单卡 40G")."""
+    size = board.value("gpu_mem_gb")
+    if card.memory_gb is not None or card.slice_name or not size or not card.also:
+        return None
+    from tools.gpus import get_gpu
+
+    rows = [name for name in card.also if get_gpu(name).memory_label_gb == size]
+    is_own = card.spec.memory_label_gb == size
+    return rows[0] if rows and not is_own else None
 
 
 def _is_claim(document: Document, board: Board, reading: Reading) -> bool:

@@ -16,8 +16,14 @@ def settle_job(document: Document, board: Board, out: Resolution) -> None:
     cues = board.of("task_cue")
     scales = list(dict.fromkeys(reading.value for reading in board.of("method_scale")))
     goal = max(
-        board.of("method_goal"), key=lambda r: (r.value != "rm", r.origin == "said"), default=None
-    )
+        board.of("method_goal"),
+        key=lambda r: (
+            r.value != "rm",
+            not document.text[r.start : r.end].startswith("rlhf"),
+            r.origin == "said",
+        ),
+        default=None,
+    )  # "rlhf" is any of them: a goal that is named goes first
     formats = [*board.of("quantization"), *board.of("quantization_named")]
     four_bit = any(reading.value in ("int4", "nf4") for reading in formats)
     scale = _scale(scales, four_bit=four_bit)

@@ -124,3 +124,39 @@ def test_a_machine_out_of_sight_is_told_what_to_look_for() -> None:
     found = answer("帮我看下这台机器有没有N卡 能不能跑SDXL出图")
     assert found.memory is not None
     assert "GiB" in found.text
+
+
+@pytest.mark.parametrize(
+    ("question", "card"),
+    [
+        ("A100单卡40G lora微调4B的模型 够吗", "NVIDIA A100 SXM4 40GB"),
+        ("V100 单卡 32G 跑 qwen2.5-7b 推理", "Tesla V100 SXM2 32GB"),
+        ("A100 80G 单卡 7B lora", "NVIDIA A100 SXM4 80GB"),
+    ],
+)
+def test_a_size_apart_from_the_name_chooses_the_card(question: str, card: str) -> None:
+    assert parse(question).slots.gpu == card
+
+
+def test_a_goal_that_is_named_goes_before_rlhf() -> None:
+    slots = parse("swift rlhf --rlhf_type grpo qwen2.5-7b 4张A100 80g train_type lora").slots
+    assert slots.method == "grpo+lora"
+
+
+def test_cards_in_a_board_are_not_added_to_one() -> None:
+    assert parse("主板上插两张16g的4080 能当一张用吗").slots.gpu_count == 2
+    assert parse("7B 在一张3090上推理,再插一张呢").slots.gpu_count == 2
+
+
+def test_pipeline_stages_replace_a_tensor_parallel_size() -> None:
+    first = parse("三张4080跑qwen2.5-7b vllm --tensor-parallel-size 3")
+    after = parse("那pp=3呢", [first])
+    assert (after.slots.tp, after.slots.pp) == (None, 3)
+
+
+def test_prompt_and_answer_are_one_training_sample() -> None:
+    long = answer("chatglm3-6b 4090 lora r=4 bs1 max_input 2048 + max_output 512 够不够")
+    short = answer("chatglm3-6b 4090 lora r=4 bs1 长度 512 够不够")
+    assert long.memory is not None
+    assert short.memory is not None
+    assert long.memory.high_bytes > short.memory.high_bytes
