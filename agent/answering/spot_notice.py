@@ -8,6 +8,7 @@ from collections.abc import Generator
 from agent.answer import Answer
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.machines import provider_name
+from agent.answering.numbers import duration
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined
 from agent.answering.sources import guidance_call, passages_in, say_cited
@@ -45,6 +46,15 @@ _ABOUT_NOTICE = re.compile(
 _WORDS = {"one": 1.0, "two": 2.0, "three": 3.0, "five": 5.0, "ten": 10.0, "thirty": 30.0}
 _CLOSE = 0.25
 """Share by which a time may be off and still be the same notice."""
+_IN_TIME = re.compile(
+    r"(?:收到|等到?|接到|看到|有了?).{0,8}(?:通知|预警|提醒).{0,16}(?:再|才|后|来得及|赶得上|够|存)"
+    r"|(?:通知|预警|提醒).{0,12}(?:来得及|赶得上|够不够|够吗|时间够)"
+    r"|(?:save|checkpoint)\w*\s(?:only )?(?:when|after|on|once|within|during|in)\s.{0,24}"
+    r"(?:warning|notice)"
+    r"|(?:warning|notice).{0,24}(?:enough|long enough|time to save|in time)",
+    re.IGNORECASE,
+)
+"""A save that is to begin with the notice."""
 _SPOT = re.compile(r"spot|preempt|抢占|竞价|回收|reclaim|evict|yank", re.IGNORECASE)
 _RATE_MB_S, _BYTES_OF_A_BILLION = 350.0, 14e9
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
@@ -55,6 +65,8 @@ def applies(request: Request, context: Context) -> bool:
     text = request.search_query
     if _SPOT.search(text) is None:
         return False
+    if _IN_TIME.search(text) is not None:
+        return True
     return _NOTICE.search(text) is not None or minutes_claimed(request) is not None
 
 
@@ -77,7 +89,10 @@ def compose(request: Request, context: Context) -> Plan:
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
     asked = slots.providers or ((slots.provider,) if slots.provider else ())
-    results = yield (Call("spot_plan", {}), guidance_call(request, k=2, topic="spot"))
+    is_small = (slots.method or "").endswith("lora")
+    saved = {} if is_small or not slots.params_b else {"params_b": slots.params_b}
+    saved = {**saved, "checkpoint_minutes": slots.ckpt_minutes} if slots.ckpt_minutes else saved
+    results = yield (Call("spot_plan", saved), guidance_call(request, k=2, topic="spot"))
     draft.use(*results)
     report = results[0].report
     if not isinstance(report, SpotReport):
@@ -89,6 +104,8 @@ def compose(request: Request, context: Context) -> Plan:
     _put_right(draft, named)
     draft.say("spot_notice.head", items=joined(draft, [_item(draft, row) for row in shown]),
               importance=HEAD)  # fmt: skip
+    if _IN_TIME.search(request.search_query) is not None and (saved or is_small):
+        _say_in_time(draft, report, min(row.notice_minutes or 0 for row in shown), bool(saved))
     for name in asked:
         if name is not None and name not in terms:
             draft.say("spot_notice.unknown", provider=provider_name(draft, name), importance=HEAD)
@@ -114,6 +131,18 @@ def _put_right(draft: Draft, rows: list[SpotTerms]) -> None:
                   "claimed": _time(draft, claimed)}  # fmt: skip
         draft.correct(draft.phrase("spot_notice.premise", **values),
                       draft.phrase("spot_notice.fact", **values), row.source)  # fmt: skip
+
+
+def _say_in_time(draft: Draft, report: SpotReport, notice: float, is_full: bool) -> None:
+    """Whether a save that begins with the notice ends before the machine is gone."""
+    if not is_full:
+        draft.lead("spot_notice.adapter", notice=_time(draft, notice))
+        return
+    save = report.checkpoint_minutes
+    draft.figure("save", save, "min", sources=("rule:checkpoint",))
+    key = "late" if save > notice else "in_time"
+    draft.lead(f"spot_notice.{key}", notice=_time(draft, notice),
+               save=duration(save / 60, draft.language))  # fmt: skip
 
 
 def _is_close(real: float, claimed: float) -> bool:

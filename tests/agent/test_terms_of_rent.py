@@ -93,3 +93,14 @@ def test_a_text_in_no_language_is_of_the_users_system(monkeypatch: pytest.Monkey
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
     assert language_of("gemma-3-27b Q4_K_M -ngl 99 3090") == "zh"
     assert language_of("gemma-3-27b Q4_K_M -ngl 99 3090", "en") == "en"
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("aws竞价机跑70b全参 收到回收通知再存checkpoint 来得及不", "来不及"),
+        ("阿里云抢占式 7B全参 等通知来了再存检查点行不行", "来得及"),
+    ],
+)
+def test_a_save_that_waits_for_the_notice(question: str, told: str) -> None:
+    assert told in answer(question).text
