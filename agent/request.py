@@ -54,6 +54,8 @@ class Slots(_Record):
     optimizer: str | None = None
     lora_rank: int | None = None
     lora_targets: tuple[str, ...] | None = None
+    served_loras: int | None = None
+    """Adapters that a server holds beside its base model."""
     batch: int | None = None
     grad_accum: int | None = None
     gradient_checkpointing: Literal["none", "full", "selective"] | None = None

@@ -221,6 +221,14 @@ def _tell(draft: Draft, found: LimitReport, *, is_found: bool) -> None:
         "usable": gib(report.usable_bytes or 0),
     }
     if not is_found:
+        is_pool = report.usable_bytes is not None and report.process_bytes <= report.usable_bytes
+        if is_pool and report.pool_bytes is not None:  # the card would do, the engine's share not
+            needed = report.process_bytes / report.usable_bytes  # type: ignore[operator]
+            draft.figure("utilization_needed", round(needed + 0.005, 2), "1",
+                         formula="need / usable")  # fmt: skip
+            draft.say("inverse.none_pool", importance=HEAD, pool=gib(report.pool_bytes),
+                      share=f"{needed + 0.005:.2f}", **values)  # fmt: skip
+            return
         draft.say(f"inverse.none_{found.goal}", importance=HEAD, **values)
         return
     draft.say(f"inverse.{found.goal}", value=f"{value:,}" if value else "", importance=HEAD,

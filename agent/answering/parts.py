@@ -43,6 +43,12 @@ def say_images(draft: Draft, report: MemoryReport) -> None:
 def say_why(draft: Draft, report: MemoryReport) -> None:
     """One sentence on where the memory goes."""
     if report.task == "infer":
+        slots, extra = draft.request.slots, report.part("extra_models")
+        if slots.served_loras and extra:
+            draft.figure("served_loras", slots.served_loras, "1", sources=("user:served_loras",))
+            draft.figure("adapters", extra, "B", formula="adapter parameters * 2 B * adapters")
+            draft.say("memory.adapters", count=slots.served_loras, rank=slots.lora_rank or 16,
+                      size=gib(extra))  # fmt: skip
         if report.kv_cache_bytes == 0:
             return
         draft.say(

@@ -325,7 +325,8 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     cap = concurrency_cap(draft.request)
     held = {a.name: a.value for a in report.assumptions}
     batch = 1 if cap else int(slots.concurrency or slots.batch or held.get("batch") or 1)
-    context = int(slots.seq_len or held.get("context_len") or 0)
+    both = (slots.input_len or 0) + (slots.output_len or 0) if slots.input_len else 0
+    context = int(slots.seq_len or both or held.get("context_len") or 0)
     each = report.kv_cache_bytes / batch
     total = report.usable_bytes
     fixed = report.process_bytes - report.kv_cache_bytes

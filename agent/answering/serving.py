@@ -40,6 +40,7 @@ from agent.answering.run_words import (
     memory_range,
     outcome,
 )
+from agent.answering.shared_prefix import say_shared_prefix
 from agent.answering.verdicts import is_queued, say_verdict, verdict_of
 from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
@@ -231,6 +232,7 @@ def _say_serving_details(
     lengths: Sequence[str] = (),
 ) -> None:
     slots = draft.request.slots
+    say_shared_prefix(draft, chosen)
     say_card(draft, chosen, card)
     say_variants(draft, chosen, card)
     wide = next((o for o in others if o.weight_format == "bf16"), None)

@@ -35,6 +35,7 @@ class MemoryArguments(Arguments):
     kv_cache_dtype: str | None = Field(None, description="fp16, fp8, q8_0 ...")
     optimizer: str | None = Field(None, description="adamw, adamw-8bit, adafactor, sgd ...")
     lora_rank: int | None = Field(None, ge=1)
+    served_loras: int | None = Field(None, ge=1, description="Adapters a server holds")
     lora_targets: tuple[str, ...] | None = Field(None, description="Module names, or all-linear")
     batch: int | None = Field(None, ge=1, description="Sequences per card and step / 每卡批大小")
     grad_accum: int | None = Field(None, ge=1)

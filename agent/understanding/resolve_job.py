@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from agent.understanding.numerals import parse_number
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
 from agent.understanding.resolution import Resolution
@@ -27,6 +28,9 @@ def settle_job(document: Document, board: Board, out: Resolution) -> None:
     formats = [*board.of("quantization"), *board.of("quantization_named")]
     four_bit = any(reading.value in ("int4", "nf4") for reading in formats)
     scale = _scale(scales, four_bit=four_bit)
+    if goal is None and (loras := _served_adapters(document, board, scale)):
+        out.put("served_loras", loras, board.best("method_scale"))
+        scale, scales = None, []
     if goal is not None and goal.value == "rm":
         goal = None
     if goal is not None:
@@ -42,6 +46,30 @@ def settle_job(document: Document, board: Board, out: Resolution) -> None:
         said = next((r for r in cues if r.value == task), None)
         out.put("task", task, said, inferred=said is None)
     _assumed_method(goal, scale if scale or not _is_partial(scales) else "partial", out)
+
+
+_ADAPTERS = re.compile(
+    r"(?P<n>\d{1,4}|[一二两三四五六七八九十百]{1,3})?\s?(?:个|份|套|x\s)?\s?(?:different\s|不同的?\s?)?"
+    r"(?:lora|peft)(?:s(?![a-z])|[ \-]?adapters?|\s?适配器|\s?权重|\s?插件)"
+    r"|enable[-_]lora|multi[- ]?lora|多\s?lora"
+    r"|(?P<m>\d{1,4}|[一二两三四五六七八九十百]{1,3})\s?(?:个|份|套)\s?(?:不同的?\s?)?lora"
+)
+_TRAINED = re.compile(r"微调|训练|(?<![a-z])(?:fine ?-?tun|train|sft(?![a-z]))")
+_SERVERS = ("vllm", "sglang", "lmdeploy", "tgi", "tensorrt-llm")
+
+
+def _served_adapters(document: Document, board: Board, scale: str | None) -> int | None:
+    """Adapters beside a base model that is served ("serve 20 lora adapters"); None in training."""
+    kinds = {cue.value for cue in board.of("task_cue")}
+    serves = "infer" in kinds or board.value("framework") in _SERVERS
+    if scale != "lora" or not serves or _TRAINED.search(document.text):
+        return None
+    found = _ADAPTERS.search(document.text)
+    if found is None:
+        return None
+    written = found["n"] or found["m"]
+    value = parse_number(written) if written else 1
+    return int(value) if value else 1
 
 
 def _is_partial(scales: list[str]) -> bool:
@@ -63,6 +91,8 @@ def _scale(scales: list[str], *, four_bit: bool) -> str | None:
 def _task(document: Document, board: Board, out: Resolution) -> str | None:
     cues = [cue for cue in board.of("task_cue") if not _is_denied(document, cue)]
     kinds = {reading.value for reading in cues}
+    if out.get("served_loras"):
+        return "infer"
     if "quantize" in kinds:
         return "quantize"
     if {"train", "infer"} <= kinds and _are_joined(document, cues):

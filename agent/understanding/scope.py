@@ -76,7 +76,11 @@ def injected_ranges(text: str) -> list[tuple[int, int]]:
     blocks = [found.span() for found in islice(_TAGGED.finditer(text), _MOST_BLOCKS)]
     outside = blanked(text, blocks)
     strong = _group("injection", "strong").find(outside)
-    ours = _group("decisive", "instructions").find(outside)
+    ours = [
+        hit
+        for hit in _group("decisive", "instructions").find(outside)
+        if not _is_of_a_service(outside, hit.start, hit.end)
+    ]
     if not strong and not ours and not blocks:
         return []
     hits = [*strong, *_group("injection", "weak").find(outside)] if strong else []
@@ -90,6 +94,22 @@ def injected_ranges(text: str) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
+
+
+_SHARED_BEFORE = re.compile(
+    r"(?:同一个?|同样的?|相同的?|共享的?|共用的?|公共的?|固定的?|一样的?|长的?|\d\s?k?\s?(?:tokens?)?\s?(?:的|长的)?"
+    r"|(?<![a-z])(?:same|shared|common|fixed|identical|long|tokens?|token-long))\s?\Z"
+)
+_SIZED_BEHIND = re.compile(
+    r"\s?(?:长度|大概|约|有|共|是|为|of|is|with|about|around|[:=,(])?\s?"
+    r"\d+\.?\d*\s?(?:k|tokens?|个 ?token)|\s?(?:前缀|缓存|cach(?:e|ing))"
+)
+"""Around "system prompt": that of a service, whose length or sharing is spoken of."""
+
+
+def _is_of_a_service(text: str, start: int, end: int) -> bool:
+    before = text[max(0, start - 20) : start]
+    return bool(_SHARED_BEFORE.search(before) or _SIZED_BEHIND.match(text, end))
 
 
 def _opening(text: str, place: int) -> int:
