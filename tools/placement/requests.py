@@ -39,6 +39,8 @@ _ENCODERS = ("encoder", "embedding", "reranker")
 _IMAGES = ("cnn", "vit", "detector", "segmentation")
 _DENOISERS = ("diffusion-unet", "dit")
 _MOST_BATCH, _SPEECH_BATCH = 64, 8
+_CLIP_LATENCY_S = 3600.0
+"""A clip an hour: videos are made one after another, and nobody waits for them at a page."""
 _MOST_CARDS = 64
 _BALANCING = 1.15
 """What several machines behind a balancer cost beside their price; assumed."""
@@ -53,6 +55,8 @@ class Request(NamedTuple):
     per_s: Callable[[str, int], float] | None
     """Requests per second of a whole card by name and batch (tools.speed); None = from its peak."""
     latency_s: float = _DEFAULT_LATENCY_S
+    rate: float = _DEFAULT_RATE
+    """Requests a second where none were said."""
 
 
 def place_requests(task: Task) -> Placement:
@@ -64,7 +68,7 @@ def place_requests(task: Task) -> Placement:
     if task.samples is not None and task.requests_per_s is None:
         return _place_batch(task, request)
     flop, weights, notes = request.flop, request.weights, request.assumptions
-    rate = task.requests_per_s or _DEFAULT_RATE
+    rate = task.requests_per_s or request.rate
     latency = task.latency_s or request.latency_s
     if task.requests_per_s is None:
         notes += (Assumption("requests_per_s", rate, "1/s", "no rate was given"),)
@@ -250,9 +254,13 @@ def _chosen(
         gpu_kind = "vgpu_slice"
     too_slow = float(one.value) > latency
     too_many = float(needed.value) > (task.vcpu_count or 128)
-    if gpu is not None and (too_slow or too_many or cpu is None):
+    if too_slow or too_many or cpu is None:
         code: ReasonCode = "cpu_too_slow_per_request" if too_slow else "cpu_cores_for_the_load"
-        return gpu_kind, (Reason(code, (one, needed)), *_slice_reason(gpu_kind, gpu))
+        reason = Reason(code, (one, needed))
+        if gpu is not None:
+            return gpu_kind, (reason, *_slice_reason(gpu_kind, gpu))
+        if too_slow:  # no number of priced machines carries it, and a CPU still less
+            return "several_gpus", (reason,)
     reasons = [Reason("cpu_carries_the_load", (carried, one, needed))]
     if cpu is None or gpu is None or cpu.per_hour is None or gpu.per_hour is None:
         return "cpu", tuple(reasons)
@@ -287,7 +295,7 @@ def _weights(task: Task) -> Figure:
 
 def _image_request(task: Task) -> Request:
     """One image through a vision model, or one that is generated."""
-    from tools.speed import ImageJob, cached_image_speed, image_model
+    from tools.speed import ImageJob, cached_image_speed, find_denoiser, image_model
 
     assert task.model is not None
     name, size = task.model.name, task.model.params_total / 1e9
@@ -308,8 +316,12 @@ def _image_request(task: Task) -> Request:
         )
         return cached_image_speed(job).samples_per_s.value
 
-    latency = _SLOW_LATENCY_S if net.usual_steps > 1 else _DEFAULT_LATENCY_S
-    return Request(flop, _weights(task), notes, per_s, latency)
+    if net.usual_steps == 1:
+        return Request(flop, _weights(task), notes, per_s)
+    shape = find_denoiser(name)
+    if shape is not None and shape.frames > 1:
+        return Request(flop, _weights(task), notes, per_s, _CLIP_LATENCY_S, 1 / _CLIP_LATENCY_S)
+    return Request(flop, _weights(task), notes, per_s, _SLOW_LATENCY_S)
 
 
 def _text_request(task: Task) -> Request:
