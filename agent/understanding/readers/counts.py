@@ -194,7 +194,8 @@ def read_loose_tokens(document: Document, board: Board) -> None:
 
 
 _TOTAL_TOKENS = re.compile(
-    r"(?<![a-z0-9.])(?P<n>\d{1,6}(?:\.\d{1,3})?)\s?(?P<scale>b|bn|billion|t|trillion)\s?(?:个|的)?"
+    r"(?<![a-z0-9.])(?P<n>\d{1,6}(?:\.\d{1,3})?)\s?(?P<scale>bn|billion|b|trillion|t)"
+    r"(?:(?![a-z])|(?=tok))\s?(?:个|的)?"
     r"(?:[a-z]+\s)?\s?(?:tokens?|toks?)(?![a-z])"
 )
 

@@ -53,12 +53,20 @@ class Card:
         return f"{' '.join(words)} MIG {self.slice_name}"
 
 
+_LENGTH = re.compile(
+    r"(?<![\w.])\d{1,4}(?:\.\d)?\s?[km]\s?(?:-?\s?tokens?\s?)?(?:的|long\s)?\s?"
+    r"(?:context|ctx|上下文|长度|tokens?)(?![a-z])"
+)
+"""A length in tokens behind a name is no size of it: "llama 4 scout 10M context"."""
+
+
 def read_models(document: Document, board: Board) -> None:
     """Note models of the registry, families said without a size, and networks without a row."""
     from tools.models import scan_families, scan_models
 
     longer = _longer_names(document)
-    for mention in scan_models(document.text)[:MOST]:
+    text = _LENGTH.sub(lambda found: " " * len(found[0]), document.text)
+    for mention in scan_models(text)[:MOST]:
         if not document.is_free(mention.start, mention.end):
             continue
         if any(low < mention.start and mention.end <= high for low, high in longer):

@@ -68,3 +68,20 @@ def test_a_length_without_a_word_beside_it(text: str, length: int | None) -> Non
 def test_pixels_of_a_picture_model_are_no_tokens() -> None:
     slots = parse("flux lora at 1024 on a 4090").slots
     assert (slots.img_size, slots.seq_len) == (1024, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("llama 4 scout 10M context on 8xH100",
+         {"model": "meta-llama/Llama-4-Scout-17B-16E-Instruct", "seq_len": 10_000_000}),
+        ("qwen2.5 7b 128k 上下文 A100", {"model": "Qwen/Qwen2.5-7B", "seq_len": 131_072}),
+        ("mlx qwen2.5 32b 4bit tokens per sec on m3 max",
+         {"model": "Qwen/Qwen2.5-32B", "quantization": "int4", "tokens": None}),
+        ("7B pretrain on 30B tokens", {"tokens": 30_000_000_000}),
+        ("7B 训 1.5T token", {"tokens": 1_500_000_000_000}),
+    ],
+)  # fmt: skip
+def test_a_length_or_a_width_is_no_size(text: str, wanted: dict[str, Any]) -> None:
+    slots = parse(text).slots.model_dump()
+    assert {name: slots[name] for name in wanted} == wanted
