@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer, Verdict
+from agent.answering import fleet
 from agent.answering.assumed import say_assumptions
 from agent.answering.decode import asks_speed
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
@@ -82,6 +83,8 @@ def compose_inverse(request: Request) -> Steps:
         draft.add(quoted_hint(draft, results[0]), importance=HEAD)
         return draft.finish("not_applicable")
     is_found = bool(found.cards) if goal == "smallest_card" else bool(found.value)
+    if goal == "fewest_cards" and not is_found and fleet.needs_groups(draft):
+        return (yield from fleet.compose_groups(draft))
     _tell(draft, found, is_found=is_found)
     if goal == "fewest_cards" and is_found:
         _say_sum(draft, found.memory)
