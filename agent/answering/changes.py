@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from agent.answering.draft import Draft
 from agent.answering.numbers import gib
@@ -26,19 +26,10 @@ PUBLISHED_IN_FOUR = ("mxfp4", "int4-experts", "fp4-experts")
 """Formats of weights that are about four bits as they are published."""
 
 
-def say_changes(
-    draft: Draft, report: MemoryReport, *, lengths: Sequence[str] = ()
-) -> list[ChangeOut]:
-    """What would bring the need down, as a list; gives back the changes told.
-
-    Args:
-        draft: The answer.
-        report: What does not fit, or only just.
-        lengths: Lines about a length that fits, in place of one that does not.
-    """
-    changes = changes_of(draft, report, without_length=bool(lengths))
-    lines = [*changes_told(draft, report, changes), *lengths]
-    draft.bullets(lines, title=draft.phrase("memory.changes_title"))
+def say_changes(draft: Draft, report: MemoryReport) -> list[ChangeOut]:
+    """What would bring the need down, as a list; gives back the changes told."""
+    changes = changes_of(draft, report)
+    draft.bullets(changes_told(draft, report, changes), title=draft.phrase("memory.changes_title"))
     return changes
 
 

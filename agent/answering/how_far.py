@@ -19,7 +19,7 @@ Lines = Generator[tuple[Call, ...], tuple[ToolResult, ...], list[str]]
 
 
 def shorter(draft: Draft, report: MemoryReport) -> Lines:
-    """The longest length that fits: as it stands, and in training with a fused cross entropy."""
+    """The longest length of training that fits: as it stands, and with a fused cross entropy."""
     length = _length(draft, report)
     if report.verdict != "does_not_fit" or not is_language(report) or length < 2 * _SHORTEST:
         return []
@@ -27,9 +27,9 @@ def shorter(draft: Draft, report: MemoryReport) -> Lines:
         return []
     if report.weights_bytes >= (report.usable_bytes or 0):
         return []
-    trials: dict[str, dict[str, Any]] = {"changes.at_most": {}}
-    if report.task == "train":
-        trials["changes.at_most_fused"] = {"fused_ce": True}
+    trials: dict[str, dict[str, Any]] = {
+        "changes.at_most": {}, "changes.at_most_fused": {"fused_ce": True},
+    }  # fmt: skip
     results = yield tuple(_limit(draft, report, "longest_context", **c) for c in trials.values())
     draft.use(*results)
     lines = []
@@ -46,13 +46,10 @@ def shorter(draft: Draft, report: MemoryReport) -> Lines:
 
 def _length(draft: Draft, report: MemoryReport) -> int:
     held = {a.name: a.value for a in report.assumptions}
-    name = "seq_len" if report.task == "train" else "context_len"
-    return int(draft.request.slots.seq_len or held.get(name) or 0)
+    return int(draft.request.slots.seq_len or held.get("seq_len") or 0)
 
 
 def _limit(draft: Draft, report: MemoryReport, goal: str, **changes: Any) -> Call:
-    if report.task == "train":
-        changes = {"method": said_method(report), **changes}
-    arguments = memory_arguments(draft.request.slots, **changes)
+    arguments = memory_arguments(draft.request.slots, method=said_method(report), **changes)
     arguments.pop("with_changes")
     return Call("find_limit", {**arguments, "goal": goal})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import Any
 
 from agent.answer import AssumptionOut, Verdict
@@ -13,7 +13,6 @@ from agent.answering.changes import PUBLISHED_IN_FOUR, say_changes
 from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import Draft
 from agent.answering.found import Found, Steps, failed
-from agent.answering.how_far import shorter
 from agent.answering.inverse import is_too_large
 from agent.answering.kernels import judged_kernels
 from agent.answering.layer_split import is_layer_split, say_layer_split
@@ -85,14 +84,14 @@ def serving(draft: Draft) -> Steps:
         _say_serving_details(draft, chosen, [], card)
     elif split is not None:
         _say_serving_details(draft, split.report, [], card)
-        yield from say_fitting_cards(draft, split.whole)
+        if split.verdict != "fits":
+            yield from say_fitting_cards(draft, split.whole)
         verdict, chosen = split.verdict, split.report
     else:
         verdict = yield from _judged(draft, chosen, card)
         if is_layer_split(draft, chosen):
             say_layer_split(draft, chosen)
-        lengths = yield from shorter(draft, chosen)
-        _say_serving_details(draft, chosen, others, card, lengths=lengths)
+        _say_serving_details(draft, chosen, others, card)
         yield from _say_more_cards(draft, chosen)
         yield from rent_after(draft, chosen, verdict)
     draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
@@ -228,8 +227,6 @@ def _say_serving_details(
     chosen: MemoryReport,
     others: list[MemoryReport],
     card: GpuReport | None,
-    *,
-    lengths: Sequence[str] = (),
 ) -> None:
     slots = draft.request.slots
     say_shared_prefix(draft, chosen)
@@ -243,7 +240,7 @@ def _say_serving_details(
         key = "layers_dealt" if (slots.pp or 1) > 1 and (slots.tp or 1) == 1 else "tensor_parallel"
         draft.say(f"memory.{key}", count=chosen.gpu_count, weights=gib(chosen.weights_bytes))
         say_total(draft, chosen)
-    changes = say_changes(draft, chosen, lengths=lengths) if chosen.verdict != "fits" else []
+    changes = say_changes(draft, chosen) if chosen.verdict != "fits" else []
     if _could_split(draft, chosen) or _is_short_of_server(draft, chosen):
         draft.say("host.split_way")
     if not any(change.name.startswith("weight_format=") for change in changes):

@@ -46,6 +46,8 @@ def goal_of(text: str, out: Resolution) -> Goal | None:
     for goal, asked, unless in _patterns():
         if _is_given(out, _ASKED_SLOT[goal]) or not asked.search(text):
             continue
+        if goal == "fewest_cards" and out.get("instance") and not out.get("params_b"):
+            continue  # how many a type has
         if unless is None or not unless.search(text):
             return goal
     return None

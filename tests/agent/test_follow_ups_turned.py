@@ -166,3 +166,9 @@ def test_a_size_of_all_cards_is_none_of_one() -> None:
 def test_a_card_that_may_be_needed_instead_is_no_comparison(text: str, gpu: str) -> None:
     request = parse(text)
     assert (request.intent, request.slots.gpu, request.slots.gpus) == ("fit_check", gpu, None)
+
+
+def test_how_many_of_a_card_at_the_end_is_a_number_looked_for() -> None:
+    request = parse("serve llama-3.3-70b in fp8 to 5 people at 128k. how many H100 80GB?")
+    assert request.goal == "fewest_cards"
+    assert parse("p5.48xlarge how many H100?").goal is None
