@@ -92,10 +92,15 @@ _GOES_ON = re.compile(
     r"^\s*(?:and|or|what about|how about)(?![a-z])|^\s*那|呢\s*[?？]?\s*$", re.IGNORECASE
 )
 """A turn that only names another card and asks what the one before asked."""
+_NOT_DENIED = "".join(
+    f"(?<!{word})"
+    for word in ("不要", "不用", "不是", "不走", "没用", "并非", "非", "not ", "no ", "without ")
+)
+"""A method that is turned down is none of those that are set against each other."""
 _METHODS = {
     "full": re.compile(r"全参|全量微调|full[- ]?(?:param|fine|ft)", re.IGNORECASE),
-    "lora": re.compile(r"(?<![a-z])lora(?![a-z])", re.IGNORECASE),
-    "qlora": re.compile(r"(?<![a-z])q-?lora(?![a-z])", re.IGNORECASE),
+    "lora": re.compile(rf"{_NOT_DENIED}(?<![a-z])lora(?![a-z])", re.IGNORECASE),
+    "qlora": re.compile(rf"{_NOT_DENIED}(?<![a-z])q-?lora(?![a-z])", re.IGNORECASE),
 }
 _EXAMPLE_B = 7.0
 """Size shown where methods are compared and no model was named."""

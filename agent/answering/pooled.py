@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
-from agent.answer import Answer
+from agent.answer import Answer, Correction
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.sources import guidance_call, passages_in, say_cited
@@ -14,15 +15,22 @@ from agent.toolbox.registries import GpuReport
 
 _SOURCE = "guide:interconnect"
 """Of the correction that cards do not pool (understanding/data/premises.yaml)."""
+_SUM = r"合成一个|becomes one pool"
+"""Of the correction that names the sum."""
 _ELSEWHERE = ("recommend_instance", "cost_estimate", "gpu_compare", "catalog_lookup")
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
+
+
+def _is_of_pool(correction: Correction) -> bool:
+    """Whether a correction says that cards stay apart, in general or with their sum."""
+    return correction.source == _SOURCE or re.search(_SUM, correction.premise) is not None
 
 
 def applies(request: Request, context: Context) -> bool:
     """True where nothing but the pooling of memory is asked: no model, no failure."""
     slots = request.slots
     has_model = slots.model is not None or slots.params_b is not None
-    is_pooled = any(c.source == _SOURCE for c in request.corrections)
+    is_pooled = any(_is_of_pool(correction) for correction in request.corrections)
     return is_pooled and not has_model and not request.pasted and request.intent not in _ELSEWHERE
 
 
@@ -37,7 +45,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*results)
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
     for correction in draft.corrections:
-        if correction.source == _SOURCE:
+        if _is_of_pool(correction):
             draft.tell_correction(correction)
     _say_devices(draft, card)
     draft.say("pooled.how", importance=HEAD)

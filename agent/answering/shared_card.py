@@ -35,7 +35,7 @@ _FAILS = re.compile(
     re.IGNORECASE,
 )
 _HELD = re.compile(
-    r"(?:占|吃|用)(?:了|掉|去|着|满)*\s?(?:\d+\s?多?\s?g|满|光|完|几乎|接近|快满)"
+    r"(?:占|吃|用)(?:了|掉|去|着|满)*\s?(?:到)?(?:\d+\s?多?\s?g|\d+\s?%|满|光|完|几乎|接近|快满)"
     r"|显存.{0,6}(?:占|吃|用)(?:满|光)"
     r"|(?:uses?|using|takes?|taking|holds?|eats?|occup\w+)\s(?:up\s)?"
     r"(?:about |around |almost |nearly )?(?:\d+\s?gi?b?|all|the whole|everything)",

@@ -111,7 +111,10 @@ def pooled_memory(scene: Scene) -> list[Fields]:
         total = each * count
         claimed = scene.board.value("need_gb") or scene.board.value("total_mem_gb") or 0
         is_sum = (
-            re.search(rf"(?:=|共|total(?: of)?|就是|有)\s?{total:g}\s?g", scene.text) is not None
+            re.search(
+                rf"(?:=|共|total(?: of)?|就是|有|变成?了?|成了?|当|算)\s?{total:g}\s?g", scene.text
+            )
+            is not None
         )
         if is_sum or (each < claimed <= total and scene.says("fits_by_sum")):
             return [
@@ -129,7 +132,9 @@ def _pooled_class(scene: Scene) -> list[Fields]:
     """The same of cards that are only known by their size ("8*24G=192G")."""
     count, each = scene.out.get("gpu_count") or 1, scene.out.get("gpu_mem_gb")
     total = each * count
-    if count < 2 or not re.search(rf"(?:=|共|total(?: of)?|就是|有)\s?{total:g}\s?g", scene.text):
+    if count < 2 or not re.search(
+        rf"(?:=|共|total(?: of)?|就是|有|变成?了?|成了?|当|算)\s?{total:g}\s?g", scene.text
+    ):
         return []
     return [{"count": count, "total": f"{total:g}", "each": f"{each:g}", "source": "rule:devices"}]
 

@@ -160,3 +160,13 @@ def test_prompt_and_answer_are_one_training_sample() -> None:
     assert long.memory is not None
     assert short.memory is not None
     assert long.memory.high_bytes > short.memory.high_bytes
+
+
+def test_a_method_that_is_turned_down_is_not_compared() -> None:
+    text = answer("7B 全参 不要lora 单张H100 80G").text
+    assert "全参微调" in text.split("\n")[0]
+
+
+def test_steps_done_are_read_behind_their_name() -> None:
+    slots = parse("跑到 step 1200 总共 4000 步 每步 2.3 秒 还剩多久").slots
+    assert (slots.steps_done, slots.steps) == (1200, 4000)

@@ -31,6 +31,7 @@ def test_share_of_the_free_memory_is_reckoned_after_the_weights() -> None:
         "两块 3090 显存自动合成 48G 吗",
         "四张 T4 插一起程序里算一张 64G 的卡吗",
         "do two 4090s act as one 48GB gpu?",
+        "两张A100 NVLink 连着 显存是不是就变160G了",
     ],
 )
 def test_cards_that_do_not_pool_are_told_as_devices(question: str) -> None:

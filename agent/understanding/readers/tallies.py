@@ -46,7 +46,7 @@ _DONE = tuple(
         rf"{_N}\s?(?:steps?|iter(?:ation)?s?)?\s?(?:are\s|is\s)?(?:already\s)?"
         r"(?:done|in already|completed|finished|so far|behind us|elapsed)(?![a-z])",
         rf"(?:已经?|现在|目前|当前|才|刚|只)?(?:跑|训|训练|走|做|完成|进行)(?:到|了|完了?|至)"
-        rf"(?:第)?\s?{_N}\s?(?:步|step)",
+        rf"\s?(?:(?:第)?\s?{_N}\s?(?:步|step)|(?:step|iter)s?\s?{_N.replace('<n>', '<m>')})",
         rf"(?:现在|目前|当前|到|在)(?:第|step|是|到)+\s?{_N}\s?(?:步|step)?(?![\d个小分天])",
     )
 )
@@ -134,7 +134,7 @@ def _read_progress(document: Document, board: Board) -> None:
             return
     for pattern in _DONE:
         for found in islice(pattern.finditer(text), _MOST):
-            done = _value(found["n"])
+            done = _value(found["n"] or found.groupdict().get("m"))
             if done is not None:
                 board.add("steps_done", done, found.start(), found.end())
                 document.take(found.start(), found.end())
