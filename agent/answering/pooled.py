@@ -27,9 +27,11 @@ def _is_of_pool(correction: Correction) -> bool:
 
 
 def applies(request: Request, context: Context) -> bool:
-    """True where nothing but the pooling of memory is asked: no model, no failure."""
+    """True where nothing but the pooling of memory is asked: no model, need, choice or failure."""
     slots = request.slots
     has_model = slots.model is not None or slots.params_b is not None
+    if slots.gpus is not None or slots.need_gb is not None or slots.instance is not None:
+        return False  # something else is asked, and the correction goes with its answer
     is_pooled = any(_is_of_pool(correction) for correction in request.corrections)
     return is_pooled and not has_model and not request.pasted and request.intent not in _ELSEWHERE
 
