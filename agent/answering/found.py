@@ -24,6 +24,8 @@ class Found:
     verdict: Verdict
     memory: MemoryRange | None
     report: MemoryReport | None
+    is_split: bool = False
+    """Part of the layers runs in host memory; its speed is told already."""
 
 
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Found]

@@ -12,9 +12,10 @@ from agent.answering.plan import Call
 from agent.answering.run_words import format_name, short_model
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
+from agent.toolbox.ranges import Range
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.timing import TimeReport
-from tools.units import bytes_from_gb, format_significant
+from tools.units import GB, bytes_from_gb, format_significant
 
 _ENGINES = ("llama.cpp", "ollama")
 _CARD_SHARE = 0.97
@@ -89,7 +90,7 @@ def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any
     split = split.model_copy(update={"host_ram_bytes": _host_bytes(split, whole)})
     verdict = _say_split(draft, split, layers, model.layers)
     if isinstance(speed, TimeReport) and slots.gpu_layers is None:
-        _say_speed(draft, speed)
+        _say_speed(draft, speed, split, layers / model.layers)
     if layers < model.layers and verdict != "does_not_fit":
         draft.say("host.split_avoid")
     return Split(verdict, split, whole)
@@ -150,7 +151,31 @@ def _say_split(draft: Draft, split: MemoryReport, layers: int, total: int) -> Ve
     return "fits" if is_enough else "does_not_fit"
 
 
-def _say_speed(draft: Draft, speed: TimeReport) -> None:
+_HOST_GB_S = 51.0
+"""Two channels of DDR4-3200, where no host was named."""
+_REACHED = 0.7
+"""Share of the host's bandwidth that decoding reaches."""
+_SPREAD = 1.6
+
+
+def _of_parts(speed: TimeReport, split: MemoryReport, on_card: float) -> Range | None:
+    """Tokens a second: the card's time for its layers and the host's for the rest.
+
+    Every token reads the active weights of each once; the ceiling of the card is taken at the
+    share that llama.cpp reaches.
+    """
+    if speed.bound is None or speed.stream_tokens_per_s is None:
+        return None
+    active = (split.params_active or split.params) / split.params
+    host_bytes = split.weights_bytes * active * (1 - on_card)
+    seconds = on_card / (speed.bound.tokens_per_s * _REACHED)
+    seconds += host_bytes / (_HOST_GB_S * GB * _REACHED)
+    rate = 1 / seconds
+    update = {"value": rate, "low": rate / _SPREAD, "high": rate * _SPREAD}
+    return speed.stream_tokens_per_s.model_copy(update=update)
+
+
+def _say_speed(draft: Draft, speed: TimeReport, split: MemoryReport, on_card: float) -> None:
     """Tokens per second of the split run."""
     stream = speed.stream_tokens_per_s
     if stream is None:
@@ -160,6 +185,13 @@ def _say_speed(draft: Draft, speed: TimeReport) -> None:
         why = "no card was named; a common one of this memory size"
         draft.assume([AssumptionOut(name="gpu", value=speed.gpu, unit="1", why=why)])
     bandwidth = next((a.value for a in speed.assumptions if a.name == "host"), None)
+    parts = _of_parts(speed, split, on_card) if on_card < 1 else None
+    if parts is not None and parts.value < stream.value:  # the cache pushes layers out as well
+        stream, bandwidth = parts, _HOST_GB_S
+        for name in ("value", "low", "high"):
+            draft.figure(f"split speed {name}",
+                         float(format_significant(getattr(stream, name), 2)), "token/s",
+                         formula="1 / (card's share + host bytes / host bandwidth)")  # fmt: skip
     draft.assume(a for a in speed.assumptions if a.name == "host")
     told_speed = {
         name: format_significant(getattr(stream, name), 2) for name in ("value", "low", "high")

@@ -295,8 +295,8 @@ def serving_plan(
             valid=joined(draft, map(str, sizes)),
             importance=DETAIL,
         )
-    fits_none = _say_cache(draft, report)
-    is_on_card = slots.gpu not in (None, "none") and report.kind in _WRITES
+    fits_none = not found.is_split and _say_cache(draft, report)
+    is_on_card = slots.gpu not in (None, "none") and report.kind in _WRITES and not found.is_split
     if is_on_card and found.verdict != "does_not_fit":
         yield from _speed(draft, report)
     verdict = found.verdict
@@ -314,7 +314,8 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     if report.usable_bytes is None or report.kv_cache_bytes <= 0:
         return False
     slots = draft.request.slots
-    pool = cache_pool(slots.framework)
+    is_gguf = (report.weight_format or "").startswith(("q", "iq", "gguf"))
+    pool = cache_pool(slots.framework or ("llama.cpp" if is_gguf else None))
     if pool.of == "request":
         return False  # the context that is set is all that is taken
     util = slots.gpu_memory_utilization or pool.share
@@ -327,6 +328,7 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     batch = 1 if cap else int(slots.concurrency or slots.batch or held.get("batch") or 1)
     both = (slots.input_len or 0) + (slots.output_len or 0) if slots.input_len else 0
     context = int(slots.seq_len or both or held.get("context_len") or 0)
+    draft.figure("request_tokens", context, "token", formula="prompt + answer, or the context")
     each = report.kv_cache_bytes / batch
     total = report.usable_bytes
     fixed = report.process_bytes - report.kv_cache_bytes

@@ -95,7 +95,7 @@ def serving(draft: Draft) -> Steps:
         yield from _say_more_cards(draft, chosen)
         yield from rent_after(draft, chosen, verdict)
     draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
-    return Found(verdict, memory_range(chosen), chosen)
+    return Found(verdict, memory_range(chosen), chosen, is_split=split is not None)
 
 
 def _calls(draft: Draft, said: str | None) -> tuple[Call, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent import ungrounded
 from tests.agent.answers import answered
 from tools.units import GIB
 
@@ -48,3 +49,14 @@ def test_a_size_behind_a_mac_is_its_memory() -> None:
     answer, _ = answered("ollama run llama3.3:70b on a Mac Studio 64GB")
     assert answer.request["host_ram_gb"] == 64
     assert answer.verdict in ("fits", "tight")
+
+
+def test_layers_that_the_cache_pushes_out_slow_the_run() -> None:
+    """phi-4 q4 on 8 GB: a fifth of 9 GB is read over DDR4; far below the card's own speed."""
+    question = "phi-4 14b q4 on rtx 4060 8gb laptop speed"
+    answer, _ = answered(question)
+    speeds = [float(f.value) for f in answer.figures if f.name == "split speed value"]
+    assert speeds
+    assert speeds[0] < 18
+    assert answer.text.count("tokens/s**") == 1
+    assert not ungrounded(answer, question=question)
