@@ -84,6 +84,8 @@ def _composed(request: Request, context: Context) -> Plan:
     name = _MODULES[request.intent]
     if name == "fit" and request.slots.task == "infer" and _module("decode").asks_speed(request):
         name = "plans"
+    if name == "fit" and _module("decode").asks_training_speed(request):
+        name = "times"
     if _module("tables").is_for_host(request, name):
         name = "cpu_or_gpu"
     if name == "fit" and request.slots.task != "train" and _module("plans").is_split(request):

@@ -17,9 +17,17 @@ _SINGLE = 4
 _SPEED = re.compile(
     r"tok(?:en)?s?\s?(?:/|per|a)\s?s|(?<![a-z])t/s|decode speed"
     r"|每秒(?:多少|几|大概|能)?.{0,6}(?:token|字)"
-    r"|how (?:fast|quick)|(?:token|字)/秒|推理速度|生成速度|解码速度"
-    r"|速度(?:多少|多快|如何|怎么样|怎样|大概)|多快|快不快|首字|首个? ?token|吞吐|throughput|延迟"
-    r"|(?<![a-z])(?:ttft|latency|speed|tps)(?![a-z])",
+    r"|how (?:fast|quick)|(?:token|字)/秒"
+    r"|(?<!下载)(?<!加载)(?<!读取)(?<!读盘)(?<!网络)(?<!磁盘)(?<!硬盘)(?<!传输)(?<!启动)(?<!通信)速度"
+    r"|多快|快不快|首字|首个? ?token|吞吐|throughput|延迟"
+    r"|(?:每|一)(?:秒|分钟)[^,。;?!\d]{0,10}(?:张|条|帧|个)|(?:秒|s)/(?:张|图)"
+    r"|(?<![a-z])(?:fps|it/s|s/it)(?![a-z])"
+    r"|(?<![a-z])(?:sec(?:ond)?s?|s|minutes?)\s?(?:per|/|an?|each|for one)\s?"
+    r"(?:image|img|picture|clip|video)"
+    r"|(?:images?|imgs?|pictures|frames|texts|items)\s?(?:per|/|an?)\s?"
+    r"(?:s(?:ec(?:ond)?)?|min(?:ute)?)(?![a-z])"
+    r"|(?<![a-z])(?<!network )(?<!disk )(?<!link )(?<!download )(?<!loading )(?<!read )"
+    r"(?:ttft|latency|speed|tps)(?![a-z])",
     re.IGNORECASE,
 )
 _FIT = re.compile(
@@ -33,6 +41,12 @@ def asks_speed(request: Request) -> bool:
     """Whether tokens per second, or the wait for the first, are asked for on a card."""
     has_card = request.slots.gpu not in (None, "none")
     return has_card and _SPEED.search(request.search_query) is not None
+
+
+def asks_training_speed(request: Request) -> bool:
+    """Whether the speed of a training run is asked for, and not if it fits."""
+    is_run = request.slots.task == "train" and request.slots.model is not None
+    return is_run and asks_speed(request) and not asks_fit(request)
 
 
 def asks_fit(request: Request) -> bool:

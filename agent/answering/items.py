@@ -9,6 +9,7 @@ from typing import Any
 
 from agent.answer import Answer, AssumptionOut, Verdict
 from agent.answering import item_work, times
+from agent.answering.decode import asks_speed
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.found import Found
 from agent.answering.numbers import count, duration, gib, whole
@@ -50,6 +51,7 @@ def applies(request: Request, context: Context) -> bool:
     if is_live(request):
         return True
     is_asked = request.intent in _INTENTS or (is_set and request.intent == "fit_check")
+    is_rate = is_rate or asks_speed(request)
     is_asked = is_asked or (is_rate and request.intent in ("multi_gpu_plan", "fit_check"))
     if not is_asked or (request.intent == "cost_estimate" and not _work(request)):
         return False

@@ -8,7 +8,7 @@ a job), ``cpu_instance``, ``provider``,
 ``epochs``, ``step_s``, ``hours``, ``price``, ``budget``, ``spot_billing``, ``ckpt``, ``storage``,
 ``workers``, ``util``, ``img_rate``, ``bandwidth``, ``rows``, ``small_model``, ``small_net``,
 ``file_size``, ``no_gpu``, ``tp``, ``rl``, ``mtbf``, ``huge_model``, ``topic``, ``nothing``, and
-``pasted_*``.
+``pasted_*``; ``asks_pictures`` (a rate of pictures).
 """
 
 from __future__ import annotations

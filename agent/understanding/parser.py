@@ -28,6 +28,7 @@ from agent.understanding.readers.counts import (
     read_token_totals,
     read_vgpu,
 )
+from agent.understanding.readers.data_amounts import read_data_amounts
 from agent.understanding.readers.durations import read_durations, read_rates, read_step_rates
 from agent.understanding.readers.hosts import read_hosts
 from agent.understanding.readers.in_use import read_in_use
@@ -42,6 +43,7 @@ from agent.understanding.readers.pairs import (
     read_shorthand,
 )
 from agent.understanding.readers.pasted import read_pasted
+from agent.understanding.readers.pictures import read_pictures_made
 from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.regions import read_regions
 from agent.understanding.readers.sizes import read_active, read_sizes
@@ -185,6 +187,8 @@ def _features(turn: _Turn, goal: Goal | None = None) -> set[str]:
         extra.add("cpu_and_gpu_types")
     if goal is not None:
         extra.add(f"goal_{goal}")
+    if turn.board.has("asks_pictures"):
+        extra.add("asks_pictures")
     return features_of(turn.prose, turn.out, extra)
 
 
@@ -230,6 +234,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_instances(document, board)
     read_regions(document, board)
     read_models(document, board)
+    read_pictures_made(document, board)
     read_round_the_clock(document, board)
     read_node_products(document, board)
     read_cards(document, board)
@@ -249,6 +254,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_step_rates(document, board)
     read_durations(document, board)
     read_rates(document, board)
+    read_data_amounts(document, board)
     read_quantities(document, board)
     read_people(document, board)
     read_amounts(document, board)

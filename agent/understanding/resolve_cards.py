@@ -164,10 +164,35 @@ def _count(
     loose = board.of("loose_count")
     if loose:
         return int(loose[0].value), loose[0]
+    times = _times_behind(document, board, cards[-1])
+    if times is not None:
+        return int(times.value), times
     if board.has("asks_count"):
         return None
     out.inferred.add("gpu_count")
     return 1, reading
+
+
+_NEAR = 32
+"""Characters between a card and the sign of multiplication that counts it."""
+
+
+def _times_behind(document: Document, board: Board, card: Card) -> Reading | None:
+    """A multiplication behind a card and its settings: "H100 bf16 x2"."""
+    for times in board.of("loose_times"):
+        between = document.text[card.end : times.start]
+        if times.start < card.end or len(between) > _NEAR or document.text[times.start] != "x":
+            continue
+        covered = {
+            place
+            for reading in board.readings
+            if reading.slot != "loose_times"
+            for place in range(reading.start, reading.end)
+        }
+        places = range(card.end, times.start)
+        if all(document.text[p] in " ,()@" or p in covered for p in places):
+            return times
+    return None
 
 
 _CARD_GB = (2, 192)

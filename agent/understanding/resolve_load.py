@@ -9,14 +9,18 @@ from agent.understanding.readings import Reading
 from agent.understanding.resolution import Resolution
 from agent.understanding.text import Document
 
-_SPANS_S = {"day": 86_400, "hour": 3_600}
+_SPANS_S = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 _BEFORE = re.compile(
     r"(?:(?P<day>每天|每日|一天|日均|单日|daily|(?:per|a|each|every) day)"
-    r"|(?P<hour>每小时|每个小时|一小时|hourly|(?:per|an|each|every) hour))[^\d,。;\n]{0,12}\Z"
+    r"|(?P<hour>每小时|每个小时|一小时|hourly|(?:per|an|each|every) hour)"
+    r"|(?P<minute>每分钟|一分钟|(?:per|a|each|every) minute)|(?P<second>每秒钟?|一秒钟?))"
+    r"[^\d,。;\n]{0,12}\Z"
 )
 _BEHIND = re.compile(
     r"[^\d,。;\n?]{0,16}?(?:(?P<day>(?:/|per|an?|each|every)\s?day(?![a-z])|daily|每天|每日|一天|/天)"
-    r"|(?P<hour>(?:/|per|an?|each|every)\s?(?:hour|hr|h)(?![a-z])|hourly|每小时|一小时|/小时))"
+    r"|(?P<hour>(?:/|per|an?|each|every)\s?(?:hour|hr|h)(?![a-z])|hourly|每小时|一小时|/小时)"
+    r"|(?P<minute>(?:/|per|a|each|every)\s?min(?:ute)?(?![a-z])|每分钟|/分钟)"
+    r"|(?P<second>(?:/|per|a|each|every)\s?s(?:ec(?:ond)?)?(?![a-z])|每秒|/秒))"
 )
 _COUNTS = ("samples", "rows")
 _EACH = re.compile(
@@ -55,6 +59,9 @@ def _daily(document: Document, out: Resolution) -> None:
             document.text[max(0, reading.start - 24) : reading.start]
         )
         if span is not None:
-            seconds = _SPANS_S["day" if span["day"] else "hour"]
+            seconds = _SPANS_S[str(span.lastgroup)]
             out.put("request_rate_per_s", round(count / seconds, 6), reading)
+            if seconds <= _SPANS_S["minute"]:  # no day's work, a rate and nothing else
+                out.values.pop(slot)
+                out.readings.pop(slot)
             return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agent.understanding.numerals import english_words, parse_number
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.text import Document, blanked
 
 if TYPE_CHECKING:
     from tools.gpus import GpuMention, GpuSpec
@@ -159,7 +159,10 @@ def read_cards(document: Document, board: Board) -> None:
     """Note cards with their counts and the sizes beside them."""
     from tools.gpus import scan_gpus
 
-    text = document.text
+    pictures = [
+        (reading.start, reading.end) for slot in ("samples", "batch") for reading in board.of(slot)
+    ]
+    text = blanked(document.text, pictures)  # "1000张 4090" behind a verb counts no cards
     cards = [
         _card(text, mention)
         for mention in scan_gpus(text)
