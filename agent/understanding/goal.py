@@ -64,6 +64,10 @@ def settle_goal(goal: Goal | None, board: Board, out: Resolution) -> None:
     """What follows from the number asked for: the size to fit into, training for a batch."""
     if goal is None:
         return
+    if goal == "fewest_cards" and "gpu_count" in out.inferred:
+        out.values.pop("gpu_count", None)  # it is what is asked
+        out.readings.pop("gpu_count", None)
+        out.inferred.discard("gpu_count")
     if not any(out.get(slot) for slot in ("gpu", "gpu_mem_gb", "instance")) and out.get("need_gb"):
         out.put("gpu_mem_gb", out.values.pop("need_gb"), out.readings.pop("need_gb", None))
     if goal != "largest_batch" or out.get("task") == "train":

@@ -46,7 +46,7 @@ from agent.understanding.readers.pasted import read_pasted
 from agent.understanding.readers.pictures import read_pictures_made
 from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.regions import read_regions
-from agent.understanding.readers.sizes import read_active, read_sizes
+from agent.understanding.readers.sizes import read_active, read_products, read_sizes
 from agent.understanding.readers.tallies import read_tallies
 from agent.understanding.readers.words import read_programs, read_words
 from agent.understanding.readings import Board
@@ -230,6 +230,7 @@ def _read_all(document: Document, board: Board) -> None:
     """Run every reader of names, numbers and words."""
     read_programs(document, board)
     read_in_use(document, board)
+    read_products(document, board)
     read_token_totals(document, board)
     read_instances(document, board)
     read_regions(document, board)

@@ -172,3 +172,10 @@ def test_how_many_of_a_card_at_the_end_is_a_number_looked_for() -> None:
     request = parse("serve llama-3.3-70b in fp8 to 5 people at 128k. how many H100 80GB?")
     assert request.goal == "fewest_cards"
     assert parse("p5.48xlarge how many H100?").goal is None
+
+
+def test_a_product_of_size_and_bytes_is_a_need_and_no_card() -> None:
+    """39 * 2 = 78 GB."""
+    slots = parse("mixtral 8x22b activates 39B per token so bf16 vram is 39*2 = 78GB?").slots
+    assert (slots.need_gb, slots.gpu_mem_gb, slots.tokens) == (78, None, None)
+    assert parse("2x24=48G 两张3090 跑 32b int8").slots.gpu_count == 2

@@ -203,6 +203,8 @@ _TOTAL_TOKENS = re.compile(
 def read_token_totals(document: Document, board: Board) -> None:
     """Note "30B tokens" and "1.5T token": an amount of data, no model of that size."""
     for found in islice(_TOTAL_TOKENS.finditer(document.text), _MOST_MATCHES):
+        if not document.is_free(*found.span("n")):
+            continue  # "39B per token"
         factor = 1e12 if found["scale"].startswith("t") else 1e9
         value = int(round(float(found["n"]) * factor))
         board.add("tokens", value, found.start(), found.end(), weight=3.0)

@@ -1,4 +1,4 @@
-"""Parameter counts: ``7b``, ``70亿``, ``0.5B``, ``8x7B``, ``30B-A3B``, ``124M params``."""
+"""Parameter counts: ``7b``, ``70亿``, ``8x7B``, ``30B-A3B``, ``124M params``; needs of them."""
 
 from __future__ import annotations
 
@@ -78,3 +78,27 @@ def _billions(found: re.Match[str]) -> tuple[float, float | None] | None:
 
 def _number(written: str) -> float:
     return parse_number(written) or 0.0
+
+
+_N = r"\d{1,5}(?:\.\d{1,3})?"
+_PRODUCT = re.compile(
+    rf"(?<![a-z0-9.])(?P<size>{_N})\s?b?\s?[x*]\s?(?P<width>0\.5|1|2|4|16|18)\s?(?:bytes?|字节|b(?![a-z]))?"
+    rf"\s?(?:=|就是|等于|is)\s?(?:about\s|约\s?)?(?P<need>{_N})\s?(?:gib|gb|g)(?![a-z])"
+)
+_PER_TOKEN = re.compile(
+    rf"(?<![a-z0-9.]){_N}\s?b(?= (?:params? |parameters )?(?:per|a|each) token)"
+)
+_SLACK = 0.06
+
+
+def read_products(document: Document, board: Board) -> None:
+    """Note the need that is a size of the text times bytes; parameters per token are no tokens."""
+    text = document.text
+    for found in islice(_PRODUCT.finditer(text), _MOST):
+        size, width, need = (float(found[name]) for name in ("size", "width", "need"))
+        is_size = re.search(rf"(?<![\d.]){re.escape(found['size'])}\s?b(?![a-z])", text)
+        if is_size is not None and abs(size * width - need) <= _SLACK * need:
+            board.add("need_gb", need, *found.span("need"))
+            document.take(found.start(), found.end())
+    for found in islice(_PER_TOKEN.finditer(text), _MOST):
+        document.take(found.start(), found.end())
