@@ -64,7 +64,7 @@ def compose(request: Request, context: Context) -> Plan:
         plan = cast(Plan, families.told(request, lambda named: _composed(named, context)))
     else:
         plan = _composed(request, context)
-    return cast(Plan, facts.told(plan, request)) if facts.applies(request) else plan
+    return cast(Plan, facts.told(plan, request)) if facts.applies(request, context) else plan
 
 
 def _composed(request: Request, context: Context) -> Plan:

@@ -10,9 +10,10 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from agent.answer import Answer
+from agent.answering import family_sizes
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
-from agent.answering.plan import Call, Plan
+from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined
 from agent.request import Request
 from agent.toolbox import ToolResult
@@ -53,8 +54,13 @@ def attributes_asked(request: Request) -> tuple[str, ...]:
     return tuple(name for name in found if name != "vram" or "vram_rate" not in found)
 
 
-def applies(request: Request) -> bool:
-    """True where one type or family is named and an attribute of it is asked for."""
+def applies(request: Request, context: Context) -> bool:
+    """True where one type or family is named and an attribute of it is asked for.
+
+    A table of all sizes of a family tells them already.
+    """
+    if family_sizes.applies(request, context):
+        return False
     slots = request.slots
     is_one = slots.instance is not None and not slots.instances
     is_of_type = slots.model is None and slots.params_b is None and slots.nodes is None
