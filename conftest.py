@@ -8,4 +8,4 @@ collect_ignore_glob: list[str] = ["build/*"]
 if importlib.util.find_spec("torch") is None:
     collect_ignore_glob.append("tools/memory/simulate/*")
 if importlib.util.find_spec("psycopg") is None:
-    collect_ignore_glob.append("agent/conversations/postgres.py")
+    collect_ignore_glob += ["agent/conversations/postgres.py", "agent/conversations/limits.py"]
