@@ -35,7 +35,7 @@ _MODULES: dict[Intent, str] = {
 _CAPABILITIES = (
     "environment", "engine_start", "flash_error", "busy_cards", "eval_oom", "container_oom",
     "prefill_oom", "kv_cache", "token_cost",
-    "remaining", "budget_hours", "sums", "items", "busbw", "hybrid",
+    "remaining", "budget_hours", "sums", "speech_on_cpu", "llm_on_cpu", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
     "spot_notice", "cpu_type", "by_need", "loading", "id_tables", "largest_trained",
     "objective_extra", "host",

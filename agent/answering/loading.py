@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator, Sequence
 
 from agent.answer import Answer, CitationOut
+from agent.answering.disk_choice import asks_disk, say_disks
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined
@@ -48,9 +49,13 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:
-    """True for a training of images of which it is asked whether a named storage keeps up."""
+    """True for a training of images that asks if a named storage keeps up, or which one does."""
     slots, text = request.slots, request.search_query
-    if slots.storage is None or request.intent not in _OFTEN_TAKEN_FOR:
+    if request.intent not in _OFTEN_TAKEN_FOR:
+        return False
+    if asks_disk(request) and slots.gpus is None:
+        return slots.img_kb is not None or (slots.model is not None and _is_image(slots.model))
+    if slots.storage is None:
         return False
     if slots.model is None:
         return _IMAGES.search(text) is not None and _KEEPS_UP.search(text) is not None
@@ -86,10 +91,13 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*results)
     is_check = slots.gpu_util_pct is None and slots.storage is not None
     is_check = is_check and _KEEPS_UP.search(request.search_query) is not None
-    if not is_check:
+    is_choice = asks_disk(request)
+    if not is_check and not is_choice:
         draft.say("loading.head", importance=HEAD)
     reports = [r.report for r in results if isinstance(r.report, LoadingOut)]
-    if reports and has_rate and slots.img_kb is not None:
+    if reports and is_choice:
+        say_disks(draft, reports[0])
+    elif reports and has_rate and slots.img_kb is not None:
         _say_throughput(draft, reports[0], slots.img_kb)
     if reports and (named or has_rate) and len(reports[0].stages) > 1:
         _tell_slowest(draft, reports[0])

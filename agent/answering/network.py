@@ -119,8 +119,9 @@ def _arguments(draft: Draft, machine: InstanceOut | None) -> list[dict[str, Any]
         "step_s": slots.step_s,
     }
     cases: tuple[tuple[str, str], ...] = _CASES
-    if slots.method is not None:
-        method = slots.method.rpartition("+")[2]
+    said = _said_method(draft.request)
+    if said is not None:
+        method = said.rpartition("+")[2]
         is_open = method == "full" and slots.zero_stage is None and slots.strategy is None
         strategy = "zero3" if slots.zero_stage == 3 or slots.strategy == "fsdp" else "ddp"
         cases = _FULL_CASES if is_open else ((method, strategy),)
@@ -134,6 +135,11 @@ def _arguments(draft: Draft, machine: InstanceOut | None) -> list[dict[str, Any]
         for method, strategy in cases
         for rdma in ((False, True) if is_pair else (common["rdma"],))
     ]
+
+
+def _said_method(request: Request) -> str | None:
+    """The method that was said; one that was only assumed leaves the others open."""
+    return None if "method" in request.inferred else request.slots.method
 
 
 def _memory_call(draft: Draft, asked: dict[str, Any]) -> Call:
@@ -185,7 +191,7 @@ def _tell(
     draft.figure("link", first.gbps, "Gbit/s", sources=("user:link",))
     lines = []
     for report, arguments, need in zip(reports, asked, short, strict=False):
-        told_method = method_name(draft, slots.method or arguments["method"])
+        told_method = method_name(draft, _said_method(draft.request) or arguments["method"])
         speedup = format_significant(report.speedup.value, 2)
         draft.figure(f"{report.strategy} speedup", float(speedup), "1",
                      formula="machines * efficiency, two digits")  # fmt: skip
@@ -229,7 +235,7 @@ def _say_worth(
     names: dict[bool, list[str]] = {True: [], False: []}
     for report, arguments, need in zip(reports, asked, short, strict=False):
         how = _STRATEGIES.get(report.strategy, report.strategy)
-        name = f"{method_name(draft, slots.method or arguments['method'])} ({how})"
+        name = f"{method_name(draft, _said_method(draft.request) or arguments['method'])} ({how})"
         if need is None:
             names[report.efficiency.value >= _PAYS].append(name)
     draft.figure("pays from", _PAYS, "1", sources=("rule:pays",))

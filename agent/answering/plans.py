@@ -324,7 +324,7 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
                                     why=f"default of {pool.engine}")])  # fmt: skip
     told = {"util": f"{util:g}", "flag": pool.flag}
     cap = concurrency_cap(draft.request)
-    held = {a.name: a.value for a in report.assumptions}
+    held = {a.name: a.value for a in (*draft.assumptions, *report.assumptions)}
     batch = 1 if cap else int(slots.concurrency or slots.batch or held.get("batch") or 1)
     both = (slots.input_len or 0) + (slots.output_len or 0) if slots.input_len else 0
     context = int(slots.seq_len or both or held.get("context_len") or 0)

@@ -34,6 +34,7 @@ from agent.answering.renting import default_provider, default_region
 from agent.answering.run_words import joined, memory_arguments, memory_range, method_name, run_text
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.answering.standing import say_standing, standing_offer
+from agent.answering.unpriced import say_unpriced
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
@@ -77,7 +78,8 @@ def compose(request: Request, context: Context) -> Plan:
         return draft.finish("not_applicable")
     search = next((r.report for r in results if isinstance(r.report, RecommendReport)), None)
     standing = yield from standing_offer(draft, need, search)
-    _tell(draft, need, results, standing)
+    if not (yield from say_unpriced(draft, need, results)):
+        _tell(draft, need, results, standing)
     yield from _over_several(draft, need, results)
     say_assumptions(draft, need)
     return draft.finish(_verdict(request, need), memory=memory_range(need), slots=_settled(need))

@@ -72,7 +72,7 @@ def serving(draft: Draft) -> Steps:
     )
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
     if chosen.verdict == "does_not_fit" and slots.seq_len is None:
-        chosen = yield from _short_context(draft, chosen, said)
+        chosen, others = yield from _shortened(draft, chosen, others, said)
     split = None
     verdict: Verdict
     if can_offload(draft, chosen):
@@ -187,6 +187,23 @@ def _short_context(
     draft.assume([AssumptionOut(name="context_len", value=_SHORT_CONTEXT, unit="token", why=why)])
     draft.say("fit.short_only", context=_SHORT_CONTEXT, need=gib(chosen.process_bytes))
     return short.model_copy(update={"verdict": "tight"})
+
+
+def _shortened(
+    draft: Draft, chosen: MemoryReport, others: list[MemoryReport], form: str | None
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], tuple[MemoryReport, list[MemoryReport]]]:
+    """The run, and the formats beside it, at the short context where only that one fits."""
+    short = yield from _short_context(draft, chosen, form)
+    if short is chosen:
+        return chosen, others
+    results = yield tuple(
+        Call("estimate_memory", memory_arguments(
+            draft.request.slots, task="infer", seq_len=_SHORT_CONTEXT,
+            **_format(other.weight_format), **_at_once(draft)))
+        for other in others
+    )  # fmt: skip
+    draft.use(*results)
+    return short, [r.report for r in results if isinstance(r.report, MemoryReport)]
 
 
 def _at_once(draft: Draft) -> dict[str, Any]:

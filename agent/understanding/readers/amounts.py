@@ -108,6 +108,8 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
         return _either_memory(text, amount, board)
     if amount.unit in ("mb", "mib") and _table("model_file").has(before + " | " + behind):
         return "model_size_mb"
+    if not board.has("card") and _COMPUTER.match(behind):
+        return "host_ram_gb"
     if _table("card_behind").has(close[1]) or _table("card_before").has(before[-8:]):
         return "gpu_mem_gb" if amount.gb <= _LARGEST_CARD_GB else "total_mem_gb"
     if _table("host_behind").has(_OF.sub("", behind)[:14]) or _table("host_before").has(
@@ -126,6 +128,11 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
     return None
 
 
+_COMPUTER = re.compile(
+    r"\s?(?:的)?(?:laptop|notebook|pc|desktop|macbook|computer|笔记本|电脑|台式机?|轻薄本|小主机|迷你主机)"
+    r"(?![a-z])(?!\s?的?(?:显卡|gpu))"
+)
+"""Behind a size: a computer's memory, where no card is named."""
 _OF = re.compile(r"\A\s?(?:of|的)(?![a-z])\s?")
 _ASKED_BEHIND = re.compile(
     r"\s?(?:显存|内存)?(?:上|下)?(?:的话)?能(?:不能)?(?:训|跑)[^,。;!\n]{0,4}(?:吗|么|不|[?])"

@@ -1,0 +1,127 @@
+"""A machine without a GPU, and no model named: sizes that its memory holds, and their speed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+from agent.answer import Answer, AssumptionOut, MemoryRange
+from agent.answering.draft import DETAIL, HEAD, Draft
+from agent.answering.numbers import gib, whole
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.processors import memory_bandwidth
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.memory import MemoryReport
+from agent.toolbox.ranges import Range
+from agent.toolbox.timing import TimeReport
+from tools.units import bytes_from_gb, format_significant
+
+_LANGUAGE = re.compile(
+    r"大模型|语言模型|(?<![a-z])(?:llms?|language models?|local models?|chatbots?|ollama|llama\.cpp"
+    r"|gguf|chatgpt)(?![a-z])",
+    re.IGNORECASE,
+)
+_SIZES = (1.5, 3.0, 7.0, 14.0, 32.0, 70.0)
+"""Sizes that open models come in, billions."""
+_FORMAT = "q4_k_m"
+_SHARE = 0.75
+"""Share of a desktop's memory that is left beside the system and a browser."""
+_RAM_GB = 16.0
+"""Memory of a common laptop, where none was said, GB."""
+_CONTEXT = 4096
+_READS_ALONG = 5.0
+"""Tokens a second from which a reader hardly waits."""
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
+
+
+def applies(request: Request, context: Context) -> bool:
+    """True where language models are to run without a GPU and none is named."""
+    slots = request.slots
+    if slots.model is not None or slots.params_b is not None or slots.task == "train":
+        return False
+    is_bare = slots.gpu == "none" and slots.instance is None and slots.gpu_mem_gb is None
+    return is_bare and _LANGUAGE.search(request.search_query) is not None
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """The largest size that fits, then a table of sizes with need and speed."""
+    draft = Draft(request.model_copy(update={"clarifying_question": None}))
+    slots = request.slots
+    ram_gb = slots.host_ram_gb or _RAM_GB
+    if slots.host_ram_gb is None:
+        why = "no memory size was said; a common laptop"
+        draft.assume([AssumptionOut(name="host_ram", value=ram_gb, unit="GB", why=why)])
+    bandwidth = memory_bandwidth(request)
+    usual: dict[str, Any] = {"task": "infer", "quantization": _FORMAT, "framework": "llama.cpp"}
+    place = f"CPU {slots.vcpu or 8} cores {bandwidth.value:.0f} GB/s"
+    needs = yield tuple(
+        Call("estimate_memory", {**usual, "params_b": b, "seq_len": _CONTEXT,
+                                 "with_changes": False})
+        for b in _SIZES
+    )  # fmt: skip
+    speeds = yield tuple(
+        Call("estimate_time_and_cost", {**usual, "params_b": b, "gpu": place}) for b in _SIZES
+    )
+    draft.use(*needs, *speeds)
+    usable = bytes_from_gb(ram_gb * _SHARE)
+    draft.figure("memory", ram_gb, "GB", sources=("user:host_ram_gb",))
+    draft.figure("usable_memory", usable, "B", formula=f"memory * {_SHARE}")
+    draft.figure("host_bandwidth", round(bandwidth.value), "GB/s", formula=bandwidth.why)
+    draft.figure("context", _CONTEXT, "token", formula="assumed")
+    best = _say_sizes(draft, needs, speeds, usable, ram_gb)
+    draft.say("llm_on_cpu.why", bandwidth=whole(bandwidth.value), importance=HEAD)
+    draft.say("llm_on_cpu.how", importance=DETAIL)
+    if best is None:
+        return draft.finish("does_not_fit")
+    memory = MemoryRange(scope="host_ram", low_bytes=best.low_bytes, high_bytes=best.high_bytes,
+                         usable_bytes=usable)  # fmt: skip
+    return draft.finish("depends", memory=memory)
+
+
+def _say_sizes(
+    draft: Draft,
+    needs: tuple[ToolResult, ...],
+    speeds: tuple[ToolResult, ...],
+    usable: int,
+    ram_gb: float,
+) -> MemoryReport | None:
+    """The table of sizes, with the largest that fits in front; gives its estimate."""
+    rows, best, quick = [], None, None
+    for size, need, speed in zip(_SIZES, needs, speeds, strict=True):
+        memory, time = need.report, speed.report
+        if not isinstance(memory, MemoryReport) or not isinstance(time, TimeReport):
+            continue
+        rate = time.stream_tokens_per_s
+        total = memory.process_bytes + memory.host_ram_bytes - memory.part("cuda_context")
+        holds = total <= usable
+        name = f"{size:g}B"
+        draft.figure(f"{name}: host need", total, "B", formula="weights + cache + buffers")
+        told = _told(draft, name, rate)
+        outcome = draft.phrase("llm_on_cpu.holds" if holds else "llm_on_cpu.short")
+        rows.append((name, gib(total), outcome, told))
+        if holds:
+            best = (name, total, memory, told)
+            quick = best if rate is not None and rate.value >= _READS_ALONG else quick
+    if best is None:
+        draft.say("llm_on_cpu.none", ram=f"{ram_gb:g}", importance=HEAD)
+    else:
+        fast = quick[0] if quick is not None else f"{_SIZES[0]:g}B"
+        draft.say("llm_on_cpu.head", ram=f"{ram_gb:g}", best=best[0], need=gib(best[1]),
+                  usable=gib(usable), speed=best[3], fast=fast, importance=HEAD)  # fmt: skip
+    header = tuple(draft.phrase(f"llm_on_cpu.head_{n}") for n in ("size", "need", "fit", "speed"))
+    draft.table(header, rows, importance=HEAD)
+    return best[2] if best is not None else None
+
+
+def _told(draft: Draft, name: str, rate: Range | None) -> str:
+    """Tokens a second with their interval."""
+    if rate is None:
+        return "?"
+    told = {}
+    for key in ("value", "low", "high"):
+        told[key] = format_significant(getattr(rate, key), 2)
+        draft.figure(f"{name}: speed {key}", float(told[key]), "token/s",
+                     formula="memory bandwidth * share reached / weights")  # fmt: skip
+    return f"{told['value']} token/s ({told['low']}–{told['high']})"

@@ -1,0 +1,52 @@
+"""Without a card: transcription keeps up on a processor, and RAM says which models run."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent import ungrounded
+from agent.understanding.parser import parse
+from tests.agent.answers import answered
+
+
+@pytest.mark.parametrize(
+    "text", ["whisper base on a CPU, too slow?", "用 CPU 跑 whisper tiny 行吗"]
+)
+def test_a_small_whisper_is_faster_than_real_time_on_a_processor(text: str) -> None:
+    answer, _ = answered(text)
+    told = next(f.value for f in answer.figures if f.name == "times real time low")
+    assert told > 1
+    assert answer.verdict == "fits"
+    assert not ungrounded(answer, question=text)
+
+
+def test_whisper_on_a_card_is_timed_on_the_card() -> None:
+    answer, _ = answered("whisper large-v3 on a T4, how fast?")
+    assert "T4" in answer.text.split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "ram"),
+    [
+        ("我的 32G 内存的电脑没有显卡 能跑大模型吗", 32),
+        ("8GB laptop without a GPU, can it run an LLM?", 8),
+        ("64G 笔记本 没显卡 能跑什么大模型", 64),
+    ],
+)
+def test_sizes_that_fit_follow_the_memory(text: str, ram: int) -> None:
+    assert parse(text).slots.host_ram_gb == ram
+    answer, _ = answered(text)
+    needs = {f.name: float(f.value) for f in answer.figures if f.name.endswith(": host need")}
+    usable = next(float(f.value) for f in answer.figures if f.name == "usable_memory")
+    largest = max((n for n in needs if needs[n] <= usable), key=lambda n: needs[n]).split(":")[0]
+    assert f"**{largest}**" in answer.text.split("\n")[0]
+    assert answer.memory is not None
+    assert answer.memory.scope == "host_ram"
+    assert not ungrounded(answer, question=text)
+
+
+def test_speed_without_a_card_falls_with_the_bytes_of_the_weights() -> None:
+    answer, _ = answered("没有显卡 16G 内存 能跑大模型吗")
+    rate = {f.name: float(f.value) for f in answer.figures if f.name.endswith("speed value")}
+    assert 1.7 < rate["7B: speed value"] / rate["14B: speed value"] < 2.3
+    assert rate["7B: speed value"] < 51 / 3.9  # bandwidth over the bytes of a 4-bit 7B
