@@ -339,7 +339,7 @@ def language_mixed_up(surgery: Surgery) -> None:
 @_mutant(questions=["zh001", "zh004", "zh018"], conversation=["zh-methods"])
 def follow_up_forgets(surgery: Surgery) -> None:
     """A follow-up forgets the question."""
-    surgery.returns("agent.understanding.conversation:leans_on", lambda _: None)
+    surgery.returns("agent.understanding.leaning:leans_on", lambda _: None)
 
 
 @_mutant(questions=["f-batch-zero", "f-context", "zh100"])
