@@ -50,3 +50,17 @@ def test_speed_without_a_card_falls_with_the_bytes_of_the_weights() -> None:
     rate = {f.name: float(f.value) for f in answer.figures if f.name.endswith("speed value")}
     assert 1.7 < rate["7B: speed value"] / rate["14B: speed value"] < 2.3
     assert rate["7B: speed value"] < 51 / 3.9  # bandwidth over the bytes of a 4-bit 7B
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nvidia-smi shows 24564MiB total, 9000MiB used, can I still run llama3 8b int4?",
+        "nvidia-smi 显示 24564MiB 用了 9000MiB 能跑 llama3 8b int4 吗",
+    ],
+)
+def test_figures_of_a_card_given_in_words_are_computed_with(text: str) -> None:
+    answer, _ = answered(text)
+    free = next(float(f.value) for f in answer.figures if f.name == "card: free")
+    assert abs(free - (24564 - 9000)) <= 1
+    assert answer.verdict == "fits"

@@ -117,15 +117,25 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
     ):
         return "host_ram_gb"
     if _table("total").has(before[-10:] + " | " + behind[:8]):
-        return "total_mem_gb"
+        return _slot_of_total(amount, board)
     if _table("memory").has(behind[:5]) or _table("memory").has(before[-5:]):
         return _either_memory(text, amount, board)
     if _PLACE.search(before) and amount.gb <= _LARGEST_CARD_GB:
         return "gpu_mem_gb"
+    return _slot_of_need(before, behind)
+
+
+def _slot_of_need(before: str, behind: str) -> str | None:
+    """A size that is asked for ("至少 24G", "24G 就够"), no size that there is."""
     is_asked = _ASKED_BEHIND.match(behind) is not None
-    if _table("need").has(before[-9:]) or (_table("need_behind").has(behind[:8]) and not is_asked):
-        return "need_gb"
-    return None
+    is_behind = _table("need_behind").has(behind[:8]) and not is_asked
+    return "need_gb" if _table("need").has(before[-9:]) or is_behind else None
+
+
+def _slot_of_total(amount: Amount, board: Board) -> str:
+    """A total is that of all cards; beside what is in use it is that of one."""
+    is_one = board.has("gpu_mem_used_mib") and amount.gb <= _LARGEST_CARD_GB
+    return "gpu_mem_gb" if is_one else "total_mem_gb"
 
 
 _COMPUTER = re.compile(

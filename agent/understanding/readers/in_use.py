@@ -24,9 +24,13 @@ _ANOTHER = re.compile(
 )
 
 
+_OF_A_TOOL = re.compile(r"nvidia-?\s?smi|nvtop|gpustat")
+
+
 def read_in_use(document: Document, board: Board) -> None:
     """Note the part of a card that is in use, in MiB, where another run is asked about."""
-    if board.has("gpu_mem_used_mib") or not _ANOTHER.search(document.text):
+    is_asked = _ANOTHER.search(document.text) or _OF_A_TOOL.search(document.text)
+    if board.has("gpu_mem_used_mib") or not is_asked:
         return
     for pattern in _USED:
         found = pattern.search(document.rest())
