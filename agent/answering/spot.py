@@ -75,6 +75,7 @@ def compose(request: Request, context: Context) -> Plan:
     about_saving = (
         bool(_ABOUT_SAVING.search(request.search_query)) or slots.ckpt_minutes is not None
     )
+    about_saving = about_saving or slots.mtbf_hours is not None
     if request.intent == "cost_estimate" and slots.hours is not None:
         about_saving = False
     if isinstance(plan, SpotReport):

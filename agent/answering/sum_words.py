@@ -26,6 +26,14 @@ _VERSUS = re.compile(
     rf"|sav(?:e|es|ing|ings).{{0,30}}{_SPOT}|{_SPOT}.{{0,40}}sav(?:e|es|ing|ings)",
     re.IGNORECASE | re.DOTALL,
 )
+_CHECKPOINTS = re.compile(
+    r"(?<![a-z])sav(?:e|es|ing|ed)\s(?:(?:a|an|the|one|each|every|my|our|its|full|all|model)\s){0,3}"
+    r"(?:checkpoints?|ckpts?|states?|weights|models?|progress|takes?|costs?|time|intervals?)"
+    r"|(?<![a-z])(?:how (?:often|frequently)|when|every)[^?,.;。]{0,40}?(?<![a-z])sav(?:e|ing|es)"
+    r"|(?<![a-z])sav(?:e|es|ing|ed) (?:every|each|once|it to|to (?:s3|disk|nfs|oss|nas))",
+    re.IGNORECASE,
+)
+"""Saving that is no money: a checkpoint is written."""
 _MONTH = re.compile(
     r"24\s?/\s?7|24x7|(?:a|per|each|every|one|/)\s?mo(?:nth)?(?![a-z])|monthly|around the clock"
     r"|7\s?[x*×]\s?24|24\s?小时(?:不关|开|跑|运行)|(?:一个?|每个?|整|包)月|不关机|一直开着?",
@@ -118,7 +126,7 @@ def is_month(request: Request) -> bool:
 
 def is_versus(request: Request) -> bool:
     """Whether spot is set against on demand."""
-    return _VERSUS.search(request.search_query) is not None
+    return _VERSUS.search(_CHECKPOINTS.sub(" ", request.search_query)) is not None
 
 
 def are_card_hours(request: Request, earlier: Sequence[Request] = ()) -> bool:

@@ -59,6 +59,8 @@ def leans_on(
         return _base(out, history)
     if not has_subject and not explains and _resets(text, out, history):
         return last_job(history)
+    if not has_subject and _same_sum(text, out, intent, last):
+        return last
     wants_job = bool(out.values) and table("conversation", "same_job").has(text)
     pointing = wants_job or _points_back(text, out, intent)
     if not marked and not leaning and not pointing and (explains or not _is_bare(text, out, last)):
@@ -77,6 +79,15 @@ def _asks_saving(text: str, out: Resolution, last: Request) -> bool:
     return job and setting and not own and not reasons and len(text) <= _SHORT // 2
 
 
+_OF_SAVES = ("mtbf_hours", "ckpt_minutes", "ckpt_interval_minutes")
+
+
+def _same_sum(text: str, out: Resolution, intent: Intent, last: Request) -> bool:
+    """Whether a few words give another number to how often to save ("interrupted every 4 h")."""
+    is_sum = intent == last.intent == "spot_checkpoint" and len(text) <= 2 * _SHORT
+    return is_sum and any(out.get(slot) is not None for slot in _OF_SAVES)
+
+
 def _resets(text: str, out: Resolution, history: Sequence[Request]) -> bool:
     """Whether a few words turn a setting of the job before ("sequence_len 降成 2048 就行了吧")."""
     job = last_job(history)
@@ -90,6 +101,8 @@ def _runs_on_it(text: str, out: Resolution, last: Request) -> bool:
     own = any(out.get(slot) is not None for slot in ("gpu", "gpus", "gpu_mem_gb", "instance"))
     if own or _has_any(last, _SUBJECT) or not (last.slots.instance or last.slots.gpu):
         return False
+    if len(text) <= _SHORT and table("conversation", "asks_if_it_runs").find(text):
+        return not table("conversation", "asks_which_machine").has(text)
     return len(text) <= 2 * _SHORT and table("conversation", "points_back").has(text)
 
 

@@ -301,6 +301,8 @@ def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[R
         return base.intent  # "and at 10 hours?": the same sum with another number
     if base.intent == "concept" and not turn.asked and _brings_job(turn):
         return "fit_check"
+    if base.intent == "catalog_lookup" and own == "fit_check" and _brings_size(turn):
+        return own  # "能跑7B吗": a job on the type that was looked up
     if turn.asked or has_frame(turn.prose):
         return own
     if base.intent in ("out_of_scope", "invalid_input"):
@@ -317,8 +319,12 @@ _SUMS: tuple[Intent, ...] = ("cost_estimate", "time_estimate", "spot_checkpoint"
 def _brings_job(turn: _Turn) -> bool:
     """Whether a turn names a size and a card of its own."""
     get = turn.out.get
-    sized = get("model") is not None or get("params_b") is not None
-    return sized and (get("gpu") is not None or get("gpu_mem_gb") is not None)
+    return _brings_size(turn) and (get("gpu") is not None or get("gpu_mem_gb") is not None)
+
+
+def _brings_size(turn: _Turn) -> bool:
+    """Whether a turn names a model or a size of its own."""
+    return any(turn.board.has(slot) for slot in ("model_match", "params_b", "model_family"))
 
 
 _SETTINGS = ("method", "quantization", "precision", "batch", "seq_len", "gpu", "gpu_count")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -207,7 +208,7 @@ def instance_card(scene: Scene) -> list[Fields]:
         miscounted: list[Any] = [c for c in claimed if c.count and counts and c.count not in counts]
         loose = scene.board.value("loose_count")
         if not claimed and loose and counts and loose not in counts:
-            miscounted = [_Loose(f"{loose} GPU")]
+            miscounted = [_Loose(f"{loose} GPU", loose)]
         is_claim = not (scene.out.get("params_b") or scene.out.get("method"))
         is_claim = is_claim or any(_is_said_of(scene, mention, card) for card in claimed)
         if (
@@ -241,6 +242,7 @@ class _Loose(NamedTuple):
     """A number of cards without a name."""
 
     text: str
+    count: int
 
 
 def slice_is_card(scene: Scene) -> list[Fields]:
@@ -267,16 +269,41 @@ def _card_fields(mention: InstanceMention, card: Any, labels: set[str], counts: 
     label = "/".join(sorted(labels))
     count = next(iter(counts)) if len(counts) == 1 else None
     family = mention.lookup.families[0]
-    has_size = "xlarge" in mention.text.lower() and count is not None
+    size_zh, size_en = _size_read(mention, card, count)
+    offer = mention.lookup.offers[0] if len(mention.lookup.offers) == 1 else None
+    written = offer.instance_type if offer is not None else mention.text
+    alone = count == 1
+    spec, number = getattr(card, "spec", None), getattr(card, "count", None)
+    claimed = f"{number} x {short_name(spec.name)}" if spec is not None and number else card.text
     return {
-        "name": mention.text,
-        "claimed": card.text,
+        "name": written,
+        "claimed": claimed,
         "actual_zh": f"{count} 张 {label}({count}×{label})" if count else label,
-        "actual_en": f"{count} x {label}" if count else label,
-        "size_zh": "xlarge 前的数字是 vCPU 规模,不是卡数。" if has_size else "",
-        "size_en": " The number before xlarge is the vCPU size, not GPUs." if has_size else "",
+        "actual_en": f"1 GPU (1 x {label})" if alone else f"{count} x {label}" if count else label,
+        "size_zh": size_zh,
+        "size_en": size_en,
         "source": f"data:{family.provider}.csv#{family.name}",
     }
+
+
+def _size_read(mention: InstanceMention, card: Any, count: int | None) -> tuple[str, str]:
+    """What the number in a type's name means, where it was taken for a number of cards."""
+    if count is None:
+        return "", ""
+    if "xlarge" in mention.text.lower():
+        return (
+            "xlarge 前的数字是 vCPU 规模,不是卡数。",
+            " The number before xlarge is the vCPU size, not GPUs.",
+        )
+    said = getattr(card, "count", None)
+    vcpus = {offer.vcpu_count for offer in mention.lookup.offers}
+    is_vcpu = said is not None and vcpus == {said}
+    if not is_vcpu or re.search(rf"(?<!\d){said}(?!\d)", mention.text) is None:
+        return "", ""
+    return (
+        f"名字里的 {said} 是 vCPU 数,不是卡数。",
+        f" The {said} in the name is its vCPUs, not GPUs.",
+    )
 
 
 def _is_one_of(name: str, labels: set[str]) -> bool:

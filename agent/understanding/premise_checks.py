@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from agent.understanding import (
+    premise_adapters,
     premise_cards,
     premise_catalog,
     premise_formats,
@@ -272,7 +273,10 @@ def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
         kv_heads, four_copies, other_process, host_ram, full_on_quantized, mb_for_gb,
     )  # fmt: skip
     checks: dict[str, Callable[[Scene], list[Fields]]] = {c.__name__: c for c in own}
-    for module in (premise_cards, premise_catalog, premise_formats, premise_software):
+    modules = (
+        premise_adapters, premise_cards, premise_catalog, premise_formats, premise_software,
+    )  # fmt: skip
+    for module in modules:
         checks |= module.CHECKS
     return checks
 

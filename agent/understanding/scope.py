@@ -159,7 +159,7 @@ def is_out_of_scope(
     """
     text = document.text
     for name in ("harmful", "creative", "mining", "learning"):
-        if _group("decisive", name).has(text):
+        if _group("decisive", name).has(text) and not (name == "creative" and _is_a_run(board)):
             return True
     if "outside" in asked and not any(board.has(slot) for slot in _WORK):
         return True
@@ -180,6 +180,12 @@ def is_out_of_scope(
     if has_history and not had_orders and points_back(text, board):
         return False
     return not has_history or had_orders or _is_foreign(text)
+
+
+def _is_a_run(board: Board) -> bool:
+    """Whether a model is sized for a card or trained: what it is to write is its purpose."""
+    is_sized = board.has("model_match") or board.has("params_b")
+    return is_sized and any(board.has(slot) for slot in ("card", "gpu_mem_gb", "method_scale"))
 
 
 _ASKS_ON = ("cost", "time", "recommend", "memory")
