@@ -33,7 +33,8 @@ _MODULES: dict[Intent, str] = {
 }
 
 _CAPABILITIES = (
-    "environment", "engine_start", "flash_error", "busy_cards", "eval_oom", "container_oom",
+    "environment", "engine_start", "zero_stages", "first_token", "flash_error", "busy_cards",
+    "eval_oom", "container_oom",
     "prefill_oom", "kv_cache", "token_cost",
     "remaining", "budget_hours", "sums", "speech_on_cpu", "llm_on_cpu", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",

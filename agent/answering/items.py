@@ -73,6 +73,8 @@ def _work(request: Request) -> float | None:
     """Items that were said."""
     slots = request.slots
     amount = slots.samples or slots.rows
+    if not amount and slots.task == "train" and slots.steps:
+        amount = slots.steps * (slots.batch or 1)
     return float(amount) if amount and amount > 1 else None
 
 
@@ -283,9 +285,32 @@ def _say_hours(draft: Draft, report: ItemReport) -> Range | None:
         draft.figure(f"hours {name}", getattr(hours, name), "h", formula="items * epochs / rate")
     key = "items.hours_epochs" if epochs > 1 else "items.hours"
     key = "items.hours_speech" if report.kind == "speech" else key
+    steps = slots.steps if slots.task == "train" and not (slots.samples or slots.rows) else None
+    if steps and report.kind != "speech":
+        return _say_hours_of_steps(draft, hours, rate, steps)
     draft.say(key, hours=duration(hours.value, draft.language), epochs=f"{epochs:g}",
               low=duration(hours.low, draft.language), high=duration(hours.high, draft.language),
               amount=told, rate=whole(rate.value), importance=HEAD)  # fmt: skip
+    return hours
+
+
+def _say_hours_of_steps(draft: Draft, hours: Range, rate: Range, steps: int) -> Range:
+    """Time of training steps of a batch each."""
+    batch = draft.request.slots.batch or 1
+    cards = draft.request.slots.gpu_count or 1
+    each = batch * cards / rate.value
+    if cards > 1:  # every card does its batch at the same time
+        hours = Range(value=hours.value * cards, low=hours.low * cards, high=hours.high * cards)
+    draft.figure("steps", steps, "1", sources=("user:steps",))
+    draft.figure("batch", batch, "1", sources=("user:batch",))
+    draft.figure("seconds_a_step", each, "s", formula="batch / rate of a card")
+    for name in ("value", "low", "high"):
+        draft.figure(f"hours of steps {name}", getattr(hours, name), "h",
+                     formula="steps * seconds_a_step / 3600")  # fmt: skip
+    draft.say("items.hours_steps", hours=duration(hours.value, draft.language),
+              low=duration(hours.low, draft.language), high=duration(hours.high, draft.language),
+              steps=f"{steps:,}", batch=batch, each=format_significant(each, 2),
+              importance=HEAD)  # fmt: skip
     return hours
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agent.understanding.data import load
 from agent.understanding.phrases import PhraseTable, table
@@ -238,7 +239,8 @@ _CLAIM_REACH = 30
 """Characters between a type and the card that it is said to carry."""
 
 
-class _Loose(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Loose:
     """A number of cards without a name."""
 
     text: str
