@@ -29,7 +29,13 @@ _RUNS = re.compile(
     r"train(?:ing|s)?[^.。;]{0,24}(?:fine|ok|works?|runs?|doesn'?t|does not|no problem|normal)"
     r"|but (?:not )?(?:in |during )?train|训练.{0,8}(?:正常|没事|没问题|能跑|可以|不会|好好的|都行)"
     r"|(?:一|刚|每次)(?:到|跑|做|开始)?(?:验证|评估|评测|eval)|(?:during|at|in|when|every) eval"
-    r"|during validation",
+    r"|during validation|train(?:ing|s)?\s(?:itself\s)?(?:sits?|stays?|is|at|uses?|takes?"
+    r"|peaks?|holds?|only)[^.;]{0,24}?(?:%|gi?b)"
+    r"|(?:moment|as soon as|once|when(?:ever)?|right when|after|first|start(?:s|ing)?)"
+    r"[^.;]{0,24}?(?:evaluat|eval(?![a-z])|validation)"
+    r"|训练.{0,10}?(?:只用|才用|占|用了|稳定)[^。;,]{0,10}?(?:%|g)"
+    r"|(?:验证|评估|评测|eval)(?:的时候|时|阶段|那一步|开始|一开始)"
+    r"|(?:开始|进入|轮到|切到|到了)\s?(?:做)?(?:验证|评估|评测|eval)",
     re.IGNORECASE,
 )
 _SEQ, _BATCH, _MANY, _LOGIT_BYTES = 1024, 8, 500, 4

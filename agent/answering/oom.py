@@ -174,7 +174,7 @@ def _verdict(request: Request, found: Found, *, is_blocked: bool) -> Verdict:
     """The estimate's verdict; open where the run's details were not said."""
     if is_blocked:
         return "does_not_fit" if found.verdict == "does_not_fit" else "depends"
-    has_log = pasted(request, "cuda_oom") is not None
+    has_log = pasted(request, "cuda_oom") is not None or says_no_blocks(request)
     if symptoms_of(request) and found.verdict != "not_applicable":
         return found.verdict if has_log and found.verdict == "does_not_fit" else "depends"
     if found.verdict == "does_not_fit":

@@ -18,6 +18,8 @@ _COLAB_RAM_GB = 12.7
 """Host memory that a free Colab session reports, GB."""
 
 
+_ADVICE = re.compile(r"when initiali[sz]ing the engine")
+"""Advice of an engine's own message, which tells nothing of when it failed."""
 _RATES = re.compile(
     r"\d\s?(?:(?:tok(?:en)?s?|t)\s?(?:/|per |a )\s?s(?:ec(?:ond)?)?(?![a-z])|token每秒)"
 )
@@ -33,7 +35,7 @@ def _symptoms() -> list[dict[str, Any]]:
 
 def symptoms_of(request: Request) -> list[str]:
     """Advice keys that the words of the question point to."""
-    text = request.search_query.casefold()
+    text = _ADVICE.sub(" ", request.search_query.casefold())
     task = "train" if request.slots.task == "train" else "infer"
     count = request.slots.gpu_count or request.slots.tp or 1
     if task == "infer" and count > 1 and len(_RATES.findall(text)) > 1:

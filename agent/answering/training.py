@@ -15,6 +15,7 @@ from agent.answering.doubtful import is_doubtful, say_doubtful
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.found import Found, Steps, failed
 from agent.answering.host_states import say_host_states
+from agent.answering.leaner_program import with_leaner_program
 from agent.answering.numbers import gib
 from agent.answering.parts import (
     say_images,
@@ -91,11 +92,7 @@ def training(draft: Draft, *, simulation: SimulationState = "off") -> Steps:
     has_levers = not is_method_open and found.verdict == "fits"
     _say_training_reasons(draft, report, has_levers=has_levers)
     if found.verdict != "fits":
-        is_saved = yield from ways_out(draft, report, is_method_open=is_method_open)
-        reaches_below = report.low_bytes <= (report.usable_bytes or 0)
-        if is_saved and not slots.offload and reaches_below and found.verdict == "does_not_fit":
-            found = replace(found, verdict="depends")
-            draft.lead("fit.settings_decide")
+        found = yield from _with_ways(draft, report, found, is_method_open=is_method_open)
     found = say_host_states(draft, report, found)
     if not is_method_open:
         say_parts(draft, report)
@@ -105,6 +102,17 @@ def training(draft: Draft, *, simulation: SimulationState = "off") -> Steps:
     say_guidance(draft, results)
     draft.follow_ups += _training_follow_ups(draft, report)
     return found
+
+
+def _with_ways(draft: Draft, report: MemoryReport, found: Found, *, is_method_open: bool) -> Steps:
+    """What makes it fit; the verdict is open where it takes only what was not said."""
+    is_saved = yield from ways_out(draft, report, is_method_open=is_method_open)
+    reaches_below = report.low_bytes <= (report.usable_bytes or 0)
+    is_short = found.verdict == "does_not_fit"
+    if is_saved and not draft.request.slots.offload and reaches_below and is_short:
+        draft.lead("fit.settings_decide")
+        return replace(found, verdict="depends")
+    return (yield from with_leaner_program(draft, report, found))
 
 
 def _methods(draft: Draft) -> tuple[str, ...]:
@@ -231,7 +239,8 @@ def _leanest(
     draft.say(key, need=gib(least.process_bytes), outcome=outcome(draft, least),
               seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
     is_unsaid = not is_language(report) and slots.gradient_checkpointing is None
-    is_open = is_unsaid and (slots.batch is None or report.kind in DENOISERS)
+    is_usual = report.objective == "contrastive" and slots.precision is None
+    is_open = is_unsaid and (slots.batch is None or report.kind in DENOISERS or is_usual)
     if is_open and slots.batch is not None:
         draft.lead("fit.checkpointing_decides", need=gib(least.process_bytes))
     return Found("depends" if is_open else "does_not_fit", memory_range(report), report)

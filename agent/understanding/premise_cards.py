@@ -50,6 +50,64 @@ def _size_said_of(text: str, card: Card) -> float | None:
     return float(found["gb"]) if found is not None else None
 
 
+def card_versions(scene: Scene) -> list[Fields]:
+    """Several sizes that a card is said to come in, none of them its own."""
+    found = []
+    for card in scene.cards:
+        sizes = sizes_of(short_name(card.spec.name))
+        said = versions_said(scene.text, card)
+        wrong = [gb for gb in said if all(abs(gb - size) >= 0.08 * size for size in sizes)]
+        if wrong and sizes:
+            found.append(
+                {
+                    "card": short_name(card.spec.name), "source": card.spec.source.id,
+                    "given": "/".join(f"{gb:g}" for gb in wrong),
+                    "sizes": "/".join(f"{size:g}" for size in sizes),
+                }
+            )  # fmt: skip
+    return found
+
+
+_VERSIONS = re.compile(
+    r"[^,。;?\n\d]{0,28}?(?P<sizes>\d{1,3}\s?gi?b?(?:\s?(?:和|跟|与|或|还是|、|/|,|and|or|&|vs)\s?"
+    r"(?:an?\s|the\s)?\d{1,3}\s?gi?b?){1,3})\s?(?:的|这)?(?:[一二两三几\d]|two|three|both)?\s?个?"
+    r"(?:版|型号|规格|款|versions?|variants?|models?|editions?|options?|skus?|flavou?rs?|configs?)"
+    r"|[^,。;?\n\d]{0,12}?(?:comes? in|versions?|variants?|版本)[^,。;?\n\d]{0,12}?"
+    r"(?P<more>\d{1,3}\s?gi?b?(?:\s?(?:和|跟|与|或|、|/|,|and|or|&)\s?(?:an?\s)?\d{1,3}\s?gi?b?){1,3})"
+)
+"""Sizes that are named as versions of a card."""
+
+
+def versions_said(text: str, card: Card) -> list[float]:
+    """Sizes in GB of the versions that a card is said to come in ("H20 有 24G 和 48G 两个版本")."""
+    found = _VERSIONS.match(text, card.end)
+    if found is None or card.slice_name:
+        return []
+    return [float(n) for n in re.findall(r"\d+", found["sizes"] or found["more"])]
+
+
+_NOT_KNOWN = "is not a known card"
+
+
+def unknown_variant(scene: Scene) -> list[Fields]:
+    """A card with a suffix that none of its name has ("RTX 4090 Ti")."""
+    found = []
+    for card in scene.cards:
+        suffix = re.search(rf"\b(\w+) {_NOT_KNOWN}", card.conflict or "")
+        if suffix is None:
+            continue
+        base = short_name(card.spec.name)
+        name = f"{base} {suffix[1].title() if suffix[1] == 'TI' else suffix[1]}"
+        sizes = sizes_of(base)
+        found.append(
+            {
+                "name": name, "card": base, "source": card.spec.source.id,
+                "sizes": "/".join(f"{size:g}" for size in sizes),
+            }
+        )  # fmt: skip
+    return found
+
+
 def nvlink(scene: Scene) -> list[Fields]:
     """NVLink said of a card that has none, or of a type that carries such cards."""
     found = [
@@ -211,6 +269,8 @@ CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
     check.__name__: check
     for check in (
         card_size,
+        card_versions,
+        unknown_variant,
         modified_card,
         nvlink,
         pooled_memory,

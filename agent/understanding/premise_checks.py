@@ -202,6 +202,30 @@ def other_process(scene: Scene) -> list[Fields]:
     return []
 
 
+_LEAST_RESERVED = 2**29
+"""Bytes that PyTorch holds beside its tensors from which a doubt about them is answered."""
+
+
+def reserved_counts(scene: Scene) -> list[Fields]:
+    """Only what tensors hold taken for what a process uses of a card that is full."""
+    for item in scene.pasted:
+        used = item.fields.get("allocated_bytes")
+        held = item.fields.get("reserved_unallocated_bytes") or 0
+        held = held or (item.fields.get("reserved_bytes") or 0) - (used or 0)
+        if item.kind != "cuda_oom" or held < _LEAST_RESERVED or not used:
+            continue
+        if not scene.says("thinks_there_is_room") or item.fields.get("other_process_bytes"):
+            return []
+        this = item.fields.get("this_process_bytes") or held + used
+        return [
+            {
+                "used": format_gib(used), "held": format_gib(held), "this": format_gib(this),
+                "source": "rule:reserved_memory",
+            }
+        ]  # fmt: skip
+    return []
+
+
 def host_ram(scene: Scene) -> list[Fields]:
     """A kill by the system taken for a lack of GPU memory."""
     killed = any(item.kind == "host_kill" for item in scene.pasted)
@@ -270,7 +294,8 @@ CONDITIONS: dict[str, Callable[[Scene], Fields | None]] = {
 def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
     own = (
         active_params, adapter_share, slower_decode, spot_fixed, too_little_claimed,
-        kv_heads, four_copies, other_process, host_ram, full_on_quantized, mb_for_gb,
+        kv_heads, four_copies, other_process, reserved_counts, host_ram, full_on_quantized,
+        mb_for_gb,
     )  # fmt: skip
     checks: dict[str, Callable[[Scene], list[Fields]]] = {c.__name__: c for c in own}
     modules = (

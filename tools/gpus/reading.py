@@ -30,7 +30,9 @@ _TAIL_TOTAL_MIB = re.compile(r" ?[(,|]? ?(?:\d{1,6} ?mib ?/ ?)?(?P<mib>\d{4,6}) 
 _TAIL_MIG = re.compile(r"[ \-_(]{0,2}(?:mig[ \-_]?)?(?P<mig>(\d)g\.(\d{1,3})gb)(?:\+me)?\)?")
 _TAIL_VGPU = re.compile(r"-(?P<vgpu>(\d{1,3})[qcba])(?![a-z0-9])")
 _TAIL_CORES = re.compile(r"[ \-]?\d{1,3}[ \-]?core(?![a-z])")
-_GLUED = re.compile(r"x\d{1,3}(?![a-z0-9])|s(?![a-z0-9])|\d{1,3}g(?:i?b)?(?![a-z0-9])")
+_GLUED = re.compile(
+    r"(?:ti|super)(?![a-z0-9])|x\d{1,3}(?![a-z0-9])|s(?![a-z0-9])|\d{1,3}g(?:i?b)?(?![a-z0-9])"
+)
 _VARIANTS = frozenset({"ti", "super", "nano", "nx"})
 """Words that name another card: where no row has it, the name is questioned."""
 _GLUED_SIZE = re.compile(_SIZE)

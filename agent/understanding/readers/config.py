@@ -17,6 +17,8 @@ _PAIR = re.compile(
     r"(?P<link>[ ]{0,3}[:=][ ]{0,3}|[ ]{1,3})"
     r"(?P<value>\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\[[^\]\n]{0,300}\]|-?[^\s,;:=(){}\"'#\u3400-\u9fff]{1,120}(?:,(?=[a-z_]+[\s,])[a-z_,]+)?)"
 )
+_EMPTY = re.compile(r"^[ \t]*(?P<key>[a-z][a-z0-9_]{1,47}):[ \t]*$", re.MULTILINE)
+"""A line of YAML with nothing behind its key."""
 _SWITCH = re.compile(r"(?<![a-z0-9_.\-])--(?P<key>[a-z][a-z0-9_\-]{1,40})")
 _WEAK = 2
 """Keys that several programs share, of which so many together tell one."""
@@ -57,6 +59,11 @@ def find_settings(document: Document) -> list[Setting]:
             continue
         found.append(Setting(key, pair["value"].strip("\"'"), pair.start(), pair.end()))
         place = pair.end("link") if pair["value"].startswith(("{", "[{")) else pair.end()
+    found += [
+        Setting(line["key"], "", line.start("key"), line.end())
+        for line in _EMPTY.finditer(text)
+        if line["key"] in load("config_keys")["empty"]
+    ]
     seen = {setting.start for setting in found}
     for switch in _SWITCH.finditer(text):
         key = switch["key"].replace("-", "_")
@@ -119,6 +126,8 @@ def _is_unknown_figure(setting: Setting, short: Any) -> bool:
 
 def _value(setting: Setting, kind: str) -> Any:
     written = setting.value.strip()
+    if not written:
+        return load("config_keys")["empty"].get(setting.key)
     if kind in _NUMERIC:
         number = parse_number(written, kibi=kind == "tokens")
         if number is None and written.startswith("-"):
