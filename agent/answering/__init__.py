@@ -33,7 +33,8 @@ _MODULES: dict[Intent, str] = {
 }
 
 _CAPABILITIES = (
-    "environment", "engine_start", "zero_stages", "first_token", "flash_error", "busy_cards",
+    "environment", "engine_start", "zero_stages", "first_token", "card_balance", "flash_error",
+    "busy_cards",
     "eval_oom", "container_oom",
     "prefill_oom", "kv_cache", "token_cost",
     "remaining", "budget_hours", "sums", "speech_on_cpu", "llm_on_cpu", "items", "busbw", "hybrid",
