@@ -66,8 +66,7 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
             else:
                 _say_largest(draft, report, held, per)
     elif report.method in ("lora", "qlora"):
-        bits = 32 if report.part("weights") * report.gpu_count > 3 * report.params else 16
-        draft.say(f"memory.why_{report.method}", weights=gib(report.part("weights")), bits=bits)
+        _say_base(draft, report)
     if report.params_active is not None:
         draft.figure("params", report.params, "param", formula="model registry")
         draft.figure("params_active", report.params_active, "param", formula="model registry")
@@ -78,6 +77,19 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
         )
 
 
+def _say_base(draft: Draft, report: MemoryReport) -> None:
+    """The frozen weights that adapters are trained on."""
+    weights = report.part("weights")
+    is_whole = weights >= _HALF_OF_16_BIT * report.params
+    if report.method == "lora" and report.gpu_count > 1 and not is_whole:
+        draft.say("memory.why_lora_sharded", weights=gib(weights), cards=report.gpu_count)
+        return
+    bits = 32 if weights > 3 * report.params else 16
+    draft.say(f"memory.why_{report.method}", weights=gib(weights), bits=bits)
+
+
+_HALF_OF_16_BIT = 1.1
+"""Bytes a parameter below which a card of several holds a shard, not the whole weights."""
 _ON_THE_CARD = 0.5
 """Bytes a parameter below which the states lie in host memory, not on the card."""
 

@@ -106,3 +106,16 @@ def test_pre_training_is_told_in_words() -> None:
     answer, _ = answered("can I train a 3B model from scratch on rtx 4060 8gb?")
     assert "pre-training" in answer.text.lower()
     assert "PRETRAIN" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("llama3 70b lora 8xA100 80G deepspeed zero3 要多少显存", "切分到 8 张卡"),
+        ("llama3 8b lora on 2x4090", "whole 16-bit weights (about 15.0 GiB)"),
+    ],
+)
+def test_the_frozen_weights_of_a_card_are_told(question: str, told: str) -> None:
+    # 70.6e9 * 2 B / 8 cards = 16.4 GiB; 8.03e9 * 2 B = 15.0 GiB on each of two replicas
+    answer, _ = answered(question)
+    assert told in answer.text
