@@ -107,6 +107,8 @@ def compose_host(
     draft.say("host.runners" if is_mac else _better(report))
     _say_parts(draft, report)
     say_assumptions(draft, report)
+    if verdict in ("fits", "tight") and (slots.concurrency or 1) > 1 and not is_mac:
+        verdict = "depends"  # the memory holds it; whether that serves several is the speed's
     return draft.finish(verdict, memory=memory)
 
 

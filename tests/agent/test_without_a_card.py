@@ -64,3 +64,9 @@ def test_figures_of_a_card_given_in_words_are_computed_with(text: str) -> None:
     free = next(float(f.value) for f in answer.figures if f.name == "card: free")
     assert abs(free - (24564 - 9000)) <= 1
     assert answer.verdict == "fits"
+
+
+def test_several_readers_on_a_processor_depend_on_its_speed() -> None:
+    several, _ = answered("a CPU server with 64 cores and 256 GB RAM, serve a 70B q4 to 10 users?")
+    one, _ = answered("a CPU server with 64 cores and 256 GB RAM, can it run a 70B q4?")
+    assert (several.verdict, one.verdict) == ("depends", "fits")
