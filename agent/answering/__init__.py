@@ -36,7 +36,7 @@ _CAPABILITIES = (
     "environment", "engine_start", "zero_stages", "first_token", "card_balance", "flash_error",
     "busy_cards",
     "eval_oom", "container_oom",
-    "prefill_oom", "kv_cache", "token_cost",
+    "prefill_oom", "file_and_need", "kv_cache", "token_cost",
     "remaining", "budget_hours", "sums", "speech_on_cpu", "llm_on_cpu", "items", "busbw", "hybrid",
     "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
     "spot_notice", "cpu_type", "by_need", "loading", "id_tables", "largest_trained",

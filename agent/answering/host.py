@@ -94,7 +94,7 @@ def compose_host(
     if not isinstance(report, MemoryReport):
         draft.add(results[0].hint or "", importance=HEAD)
         return draft.finish("not_applicable")
-    report = _in_one_memory(report)
+    report = in_one_memory(report)
     if slots.quantization is None and slots.precision is None:
         why = "4-bit GGUF is what Ollama and llama.cpp users run"
         draft.assume([AssumptionOut(name="quantization", value=form, unit="1", why=why)])
@@ -120,7 +120,7 @@ _LARGE, _MIDDLE = 40e9, 9e9
 """Parameters that are read for a token above which smaller models of three sizes are left."""
 
 
-def _in_one_memory(report: MemoryReport) -> MemoryReport:
+def in_one_memory(report: MemoryReport) -> MemoryReport:
     """The need where card and host are one memory: with the tables, without a CUDA context."""
     moved = report.host_ram_bytes - report.part(*_OF_A_CARD)
     need = report.process_bytes + moved
