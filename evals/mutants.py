@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -163,7 +164,8 @@ def _import_everything() -> None:
 
     for package in (agent, knowledge):
         for name in package.__all__:
-            getattr(package, name)
+            with suppress(ModuleNotFoundError):  # names that need an extra, such as psycopg
+                getattr(package, name)
 
 
 def _child(name: str | None, plan: Plan, connection: Connection) -> None:
