@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import NamedTuple
 
 from agent.answer import Answer, AssumptionOut
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Plan
 from agent.answering.run_words import joined, memory_arguments, outcome
-from agent.request import Request
+from agent.answering.training import scheme_is_open
+from agent.request import Request, Slots
+from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from tools.errors import UserInputError
 
@@ -21,6 +24,14 @@ _COUNTED = (
 )  # fmt: skip
 _MOST = 6
 Rest = Callable[[Request], Plan]
+
+
+class _Size(NamedTuple):
+    """A member counted."""
+
+    report: MemoryReport
+    is_sharded: bool = False
+    """Counted with its states shared out, because a whole replica is too much for a card."""
 
 
 def applies(request: Request) -> bool:
@@ -47,14 +58,12 @@ def told(request: Request, rest: Rest) -> Plan:
     names = members(request)
     usual = _usual(names)
     draft = Draft(request.model_copy(update={"corrections": (), "clarifying_question": None}))
-    reports: list[MemoryReport] = []
+    sizes: list[_Size] = []
     if request.intent in _BY_SIZE:
-        results = yield tuple(_call(request, name) for name in names[:_MOST])
-        draft.use(*results)
-        reports = [r.report for r in results if isinstance(r.report, MemoryReport)]
-    is_open = len({report.verdict for report in reports}) > 1
+        sizes = yield from _counted_all(draft, names[:_MOST])
+    is_open = len({size.report.verdict for size in sizes}) > 1
     answer: Answer = yield from rest(_counted(request, usual, asks=is_open))
-    _tell(draft, usual, names, reports, leads=is_open)
+    _tell(draft, usual, names, sizes, leads=is_open)
     return _joined(request, answer, draft.finish(answer.verdict), leads=is_open)
 
 
@@ -64,8 +73,26 @@ def _usual(names: tuple[str, ...]) -> str:
     return usual_member(names)
 
 
-def _call(request: Request, name: str) -> Call:
-    return Call("estimate_memory", memory_arguments(request.slots, model=name))
+def _counted_all(
+    draft: Draft, names: tuple[str, ...]
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], list[_Size]]:
+    """Every member as the answer for one counts it: sharded where a whole replica is too much."""
+    slots = draft.request.slots
+    results = yield tuple(_call(slots, name) for name in names)
+    draft.use(*results)
+    reports = [r.report for r in results if isinstance(r.report, MemoryReport)]
+    if slots.task != "train" or not scheme_is_open(slots):
+        return [_Size(report) for report in reports]
+    short = [r for r in reports if r.verdict == "does_not_fit" and r.gpu_count > 1]
+    results = yield tuple(_call(slots, report.model, zero_stage=3) for report in short)
+    draft.use(*results)
+    shards = [r.report for r in results if isinstance(r.report, MemoryReport)]
+    by_model = {shard.model: _Size(shard, is_sharded=True) for shard in shards}
+    return [by_model.get(report.model, _Size(report)) for report in reports]
+
+
+def _call(slots: Slots, name: str, **changes: int) -> Call:
+    return Call("estimate_memory", memory_arguments(slots, model=name, **changes))
 
 
 def _counted(request: Request, usual: str, *, asks: bool) -> Request:
@@ -90,23 +117,27 @@ def _tell(
     draft: Draft,
     usual: str,
     names: tuple[str, ...],
-    reports: list[MemoryReport],
+    sizes: list[_Size],
     *,
     leads: bool,
 ) -> None:
     why = "no size of the family was said; a common one"
     draft.assume([AssumptionOut(name="model", value=usual, unit="1", why=why)])
-    told = {report.model: report for report in reports}
-    lines = [
-        draft.phrase("families.size", name=name.rpartition("/")[2],
-                     need=gib(told[name].process_bytes), outcome=_outcome(draft, told[name]))
-        for name in names
-        if name in told
-    ]  # fmt: skip
+    told = {size.report.model: size for size in sizes}
+    lines = [_size_line(draft, told[name]) for name in names if name in told]
     if leads:
         draft.bullets(lines, title=draft.phrase("families.by_size"), importance=HEAD)
     others = joined(draft, (name.rpartition("/")[2] for name in names if name != usual))
     draft.say("families.usual", model=usual.rpartition("/")[2], others=others, importance=BODY)
+
+
+def _size_line(draft: Draft, size: _Size) -> str:
+    """One size: its need, on each card where they share it, and whether it fits."""
+    report = size.report
+    key = "size_sharded" if size.is_sharded else "size_each" if report.gpu_count > 1 else "size"
+    return draft.phrase(f"families.{key}", name=report.model.rpartition("/")[2],
+                        need=gib(report.process_bytes), count=report.gpu_count,
+                        outcome=_outcome(draft, report))  # fmt: skip
 
 
 def _outcome(draft: Draft, report: MemoryReport) -> str:

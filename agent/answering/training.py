@@ -42,7 +42,7 @@ from agent.answering.simulated import simulated
 from agent.answering.sources import guidance_call, say_guidance
 from agent.answering.verdicts import say_verdict, verdict_of
 from agent.answering.ways_out import ways_out
-from agent.request import Request
+from agent.request import Request, Slots
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
@@ -155,6 +155,11 @@ def is_language_model(name: str | None) -> bool:
     return match is None or match.spec.kind in LANGUAGE_KINDS
 
 
+def scheme_is_open(slots: Slots) -> bool:
+    """True when it was not said how a run is shared out to cards."""
+    return slots.zero_stage is None and slots.strategy is None and slots.tp is None
+
+
 def method_is_open(request: Request) -> bool:
     """True when fine-tuning was asked for and no method was said."""
     slots = request.slots
@@ -172,10 +177,9 @@ def _sharded(
     """Several cards without a scheme: sharding is tried where a full replica does not fit."""
     slots = draft.request.slots
     count = replica.gpu_count
-    is_open = slots.zero_stage is None and slots.strategy is None and slots.tp is None
     if count < 2:
         return None
-    if not is_open:
+    if not scheme_is_open(slots):
         _say_given_scheme(draft, replica)
         return None
     if replica.verdict in ("fits", None):

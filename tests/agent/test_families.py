@@ -53,3 +53,25 @@ def test_a_family_of_networks_trains_all_its_weights() -> None:
     answer, _ = answered("gpu 云服务器 训练 yolov8 最便宜的 一小时多少钱")
     assert answer.offers
     assert "全参" in answer.text
+
+
+def test_sizes_on_several_cards_are_counted_as_the_answer_beneath_counts_them() -> None:
+    answer, _ = answered("Llama 全参微调 8 张 A100 80G")
+    lines = {line.partition(":")[0].partition("：")[0]: line for line in answer.text.splitlines()}
+    eight = lines["- Llama-3.1-8B"]
+    assert "放不下" not in eight
+    assert "ZeRO-3/FSDP" in eight
+    need = eight.partition("每张约需 ")[2].partition(" GiB")[0]
+    assert f"**{need} GiB**" in answer.text  # the same figure in the list and in the verdict
+    # 70.6e9 parameters x 18 B over 8 cards are 148 GiB of weights and states on each
+    assert "放不下" in lines["- Llama-3.1-70B"]
+
+
+def test_a_size_whose_replica_fits_is_not_sharded() -> None:
+    answer, _ = answered("DeepSeek LoRA on 8×H100")
+    small = next(
+        x for x in answer.text.splitlines() if x.startswith("- DeepSeek-R1-Distill-Qwen-7B")
+    )
+    large = next(x for x in answer.text.splitlines() if x.startswith("- DeepSeek-R1-Distill-Llama"))
+    assert "ZeRO-3" not in small
+    assert "sharded with ZeRO-3/FSDP over 8, fits" in large  # 141 GB of weights / 8 = 16.4 GiB
