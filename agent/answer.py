@@ -77,6 +77,8 @@ class Correction(_Record):
     premise: str
     fact: str
     source: str
+    kind: str = Field(default="", exclude=True)
+    """The row that it is from, for composers; empty where it is of none. Not part of an answer."""
 
 
 class OfferOut(_Record):

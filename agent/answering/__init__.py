@@ -33,6 +33,7 @@ _MODULES: dict[Intent, str] = {
 }
 
 _CAPABILITIES = (
+    "beginnings", "usual_nets",
     "environment", "engine_start", "zero_stages", "first_token", "card_balance", "flash_error",
     "busy_cards",
     "eval_oom", "container_oom",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 
-from agent.answer import Answer
 from agent.answering.assumed import say_assumptions
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.numbers import gib
@@ -13,7 +11,6 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import memory_arguments, run_text
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 
 _ACCUMULATES = re.compile(
@@ -32,7 +29,6 @@ _COMPARES = re.compile(
     re.IGNORECASE,
 )
 _INTENTS = ("concept", "fit_check", "oom_diagnosis", "gpu_compare", "time_estimate")
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 
-from agent.answer import Answer, AssumptionOut
+from agent.answer import AssumptionOut
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.network import NetworkReport
 from tools.units import format_significant
 
@@ -25,7 +23,6 @@ _SEVERAL = re.compile(
     re.IGNORECASE,
 )
 _GBPS = 25.0
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

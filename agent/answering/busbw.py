@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
-from agent.answer import Answer
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.plan import Call, Context, Plan
 from agent.request import Request
@@ -39,7 +38,6 @@ _FINE, _PARTLY = 0.75, 0.25
 """Shares of the link from which a measurement is normal, and from which RDMA is in use."""
 _TCP_GB_S, _FLOW_GB_S = 5.0, 1.4
 """GB/s that many TCP connections and a single one reach at most; links.json of tools.speed."""
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

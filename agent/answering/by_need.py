@@ -6,7 +6,6 @@ import re
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from agent.answer import Answer
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.machines import (
     cards_text,
@@ -51,7 +50,6 @@ _BARE_CARD = re.compile(r"[A-Za-z]+\d+[A-Za-z]*|[A-Za-z]+ \d+")
 _SHOWN, _SHOWN_APART, _MOST = 6, 4, 50
 _LEAST_POINTS, _LONGEST = 2, 160
 """A short list of conditions is a search even without a word that asks."""
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 _JOB_SLOTS = (
     "model", "models", "params_b", "model_size_mb", "instance", "instances", "samples", "tokens",
     "epochs", "steps", "step_s", "steps_per_s", "gpu_mem_used_mib", "gpu_util_pct", "dataset",

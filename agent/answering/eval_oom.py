@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 from typing import Any
 
-from agent.answer import Answer
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import memory_arguments, outcome, run_text
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
 
@@ -39,7 +36,6 @@ _RUNS = re.compile(
     re.IGNORECASE,
 )
 _SEQ, _BATCH, _MANY, _LOGIT_BYTES = 1024, 8, 500, 4
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 
-from agent.answer import Answer
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.machines import cards_text, provider_name
 from agent.answering.numbers import money
@@ -13,7 +11,6 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_region
 from agent.answering.run_words import joined
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 
@@ -27,7 +24,6 @@ _SIZES = re.compile(
 )
 _LISTED = 12
 _INTENTS = ("catalog_lookup", "recommend_instance", "concept")
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
-from agent.answer import Answer
 from agent.answering.draft import HEAD, Draft
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined
@@ -17,7 +16,6 @@ from agent.toolbox.registries import GpuReport
 _MESSAGE = re.compile(r"flash[- ]?att\w*[^.]{0,20}only supports? ampere", re.IGNORECASE)
 _NEWER = {"alibaba": "gn7i", "aws": "g5", "tencent": "PNV4", "gcp": "g2"}
 """The cheapest family with an Ampere or Ada card of the same class, by cloud."""
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

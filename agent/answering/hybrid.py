@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 from typing import Any, NamedTuple
 
-from agent.answer import Answer, AssumptionOut, Verdict
+from agent.answer import AssumptionOut, Verdict
 from agent.answering.busbw import link_said
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import memory_arguments, memory_range, outcome
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.network import NetworkReport
 from agent.toolbox.registries import GpuReport
@@ -33,7 +31,6 @@ _ENOUGH = 0.9
 _RDMA = re.compile(r"rdma|roce|infiniband|(?<![a-z])(?:ib|efa)(?![a-z])", re.IGNORECASE)
 _TERABIT = re.compile(r"(?P<n>\d(?:\.\d)?)\s?T(?:bps|b/s|bit)?\s?(?:RDMA|IB|RoCE|InfiniBand|EFA)",
                       re.IGNORECASE)  # fmt: skip
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 class _Layouts(NamedTuple):

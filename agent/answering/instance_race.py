@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
-from agent.answer import Answer, MemoryRange, Verdict
+from agent.answer import MemoryRange, Verdict
 from agent.answering.draft import HEAD, Draft
 from agent.answering.machines import cards_text, short_line
 from agent.answering.numbers import gib, money, rate
@@ -23,7 +23,6 @@ from tools.units import format_significant
 
 _TOKENS = 1_000_000
 _INTENTS = ("gpu_compare", "serving_plan", "fit_check", "recommend_instance", "cost_estimate")
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 class _Entry(NamedTuple):

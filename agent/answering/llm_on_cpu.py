@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 from typing import Any
 
-from agent.answer import Answer, AssumptionOut, MemoryRange
+from agent.answer import AssumptionOut, MemoryRange
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.numbers import gib, whole
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.processors import memory_bandwidth
+from agent.answering.processors import cores_of, memory_bandwidth
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -19,12 +18,23 @@ from agent.toolbox.timing import TimeReport
 from tools.units import bytes_from_gb, format_significant
 
 _LANGUAGE = re.compile(
-    r"大模型|语言模型|(?<![a-z])(?:llms?|language models?|local models?|chatbots?|ollama|llama\.cpp"
-    r"|gguf|chatgpt)(?![a-z])",
+    r"大模型|语言模型|聊天|对话|(?<![a-z])(?:llms?|language models?|local models?|chat ?bots?"
+    r"|ollama|llama\.cpp|gguf|chatgpt)(?![a-z])",
     re.IGNORECASE,
 )
-_SIZES = (1.5, 3.0, 7.0, 14.0, 32.0, 70.0)
-"""Sizes that open models come in, billions."""
+_SIZES: dict[str, dict[str, Any]] = {
+    f"{size:g}B": {"params_b": size} for size in (1.5, 3.0, 7.0, 14.0, 32.0, 70.0)
+}
+"""Dense sizes that open models come in."""
+_MIXTURES: dict[str, dict[str, Any]] = {
+    "235B-A22B": {"model": "Qwen/Qwen3-235B-A22B"},
+    "671B-A37B": {"model": "deepseek-ai/DeepSeek-V3"},
+}
+"""Above them open models are mixtures: all experts in memory, few read for a token."""
+_LARGE_GB = 96.0
+"""Memory from which a mixture comes into question, GB: 235B take about 130 in 4 bit."""
+_AMOUNT = re.compile(r"(?<![\d.])(\d+(?:\.\d+)?)\s?(gb|tb|g|t)(?![a-z0-9/])", re.IGNORECASE)
+_OF_DISK = re.compile(r"\s?(?:的)?(?:ssd|nvme|hdd|disk|drive|硬盘|固态|磁盘)", re.IGNORECASE)
 _FORMAT = "q4_k_m"
 _SHARE = 0.75
 """Share of a desktop's memory that is left beside the system and a browser."""
@@ -33,7 +43,6 @@ _RAM_GB = 16.0
 _CONTEXT = 4096
 _READS_ALONG = 5.0
 """Tokens a second from which a reader hardly waits."""
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:
@@ -49,20 +58,21 @@ def compose(request: Request, context: Context) -> Plan:
     """The largest size that fits, then a table of sizes with need and speed."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
-    ram_gb = slots.host_ram_gb or _RAM_GB
-    if slots.host_ram_gb is None:
+    said_gb = slots.host_ram_gb or _amount_said(request.search_query)
+    ram_gb = said_gb or _RAM_GB
+    sizes = _SIZES | (_MIXTURES if ram_gb >= _LARGE_GB else {})
+    if said_gb is None:
         why = "no memory size was said; a common laptop"
         draft.assume([AssumptionOut(name="host_ram", value=ram_gb, unit="GB", why=why)])
     bandwidth = memory_bandwidth(request)
     usual: dict[str, Any] = {"task": "infer", "quantization": _FORMAT, "framework": "llama.cpp"}
-    place = f"CPU {slots.vcpu or 8} cores {bandwidth.value:.0f} GB/s"
+    place = f"CPU {cores_of(request)} cores {bandwidth.value:.0f} GB/s"
     needs = yield tuple(
-        Call("estimate_memory", {**usual, "params_b": b, "seq_len": _CONTEXT,
-                                 "with_changes": False})
-        for b in _SIZES
+        Call("estimate_memory", {**usual, **of, "seq_len": _CONTEXT, "with_changes": False})
+        for of in sizes.values()
     )  # fmt: skip
     speeds = yield tuple(
-        Call("estimate_time_and_cost", {**usual, "params_b": b, "gpu": place}) for b in _SIZES
+        Call("estimate_time_and_cost", {**usual, **of, "gpu": place}) for of in sizes.values()
     )
     draft.use(*needs, *speeds)
     usable = bytes_from_gb(ram_gb * _SHARE)
@@ -70,7 +80,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft.figure("usable_memory", usable, "B", formula=f"memory * {_SHARE}")
     draft.figure("host_bandwidth", round(bandwidth.value), "GB/s", formula=bandwidth.why)
     draft.figure("context", _CONTEXT, "token", formula="assumed")
-    best = _say_sizes(draft, needs, speeds, usable, ram_gb)
+    best = _say_sizes(draft, tuple(zip(sizes, needs, speeds, strict=True)), usable, ram_gb)
     draft.say("llm_on_cpu.why", bandwidth=whole(bandwidth.value), importance=HEAD)
     draft.say("llm_on_cpu.how", importance=DETAIL)
     if best is None:
@@ -80,23 +90,31 @@ def compose(request: Request, context: Context) -> Plan:
     return draft.finish("depends", memory=memory)
 
 
+def _amount_said(text: str) -> float | None:
+    """The one amount of memory said, GB: without a GPU it is the computer's; None where unclear."""
+    found = {
+        float(hit[1]) * (1000 if hit[2][0] in "tT" else 1)
+        for hit in _AMOUNT.finditer(text)
+        if not _OF_DISK.match(text, hit.end())
+    }
+    return found.pop() if len(found) == 1 else None
+
+
 def _say_sizes(
     draft: Draft,
-    needs: tuple[ToolResult, ...],
-    speeds: tuple[ToolResult, ...],
+    found: tuple[tuple[str, ToolResult, ToolResult], ...],
     usable: int,
     ram_gb: float,
 ) -> MemoryReport | None:
     """The table of sizes, with the largest that fits in front; gives its estimate."""
     rows, best, quick = [], None, None
-    for size, need, speed in zip(_SIZES, needs, speeds, strict=True):
+    for name, need, speed in found:
         memory, time = need.report, speed.report
         if not isinstance(memory, MemoryReport) or not isinstance(time, TimeReport):
             continue
         rate = time.stream_tokens_per_s
         total = memory.process_bytes + memory.host_ram_bytes - memory.part("cuda_context")
         holds = total <= usable
-        name = f"{size:g}B"
         draft.figure(f"{name}: host need", total, "B", formula="weights + cache + buffers")
         told = _told(draft, name, rate)
         outcome = draft.phrase("llm_on_cpu.holds" if holds else "llm_on_cpu.short")
@@ -107,7 +125,7 @@ def _say_sizes(
     if best is None:
         draft.say("llm_on_cpu.none", ram=f"{ram_gb:g}", importance=HEAD)
     else:
-        fast = quick[0] if quick is not None else f"{_SIZES[0]:g}B"
+        fast = quick[0] if quick is not None else next(iter(_SIZES))
         draft.say("llm_on_cpu.head", ram=f"{ram_gb:g}", best=best[0], need=gib(best[1]),
                   usable=gib(usable), speed=best[3], fast=fast, importance=HEAD)  # fmt: skip
     header = tuple(draft.phrase(f"llm_on_cpu.head_{n}") for n in ("size", "need", "fit", "speed"))

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Generator
-
-from agent.answer import Answer, Correction
+from agent.answer import Correction
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.registries import GpuReport
 
-_SOURCE = "guide:interconnect"
-"""Of the correction that cards do not pool (understanding/data/premises.yaml)."""
-_SUM = r"合成一个|becomes one pool"
-"""Of the correction that names the sum."""
+_KINDS = ("pooled_memory", "pooled_phrase")
+"""Rows of premises.yaml that keep cards apart."""
 _ELSEWHERE = ("recommend_instance", "cost_estimate", "gpu_compare", "catalog_lookup")
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def _is_of_pool(correction: Correction) -> bool:
     """Whether a correction says that cards stay apart, in general or with their sum."""
-    return correction.source == _SOURCE or re.search(_SUM, correction.premise) is not None
+    return correction.kind in _KINDS
 
 
 def applies(request: Request, context: Context) -> bool:

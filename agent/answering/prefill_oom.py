@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator
 
-from agent.answer import Answer
 from agent.answering.draft import HEAD, Draft
 from agent.answering.found import Found, settled
 from agent.answering.numbers import count, gib
@@ -14,7 +12,6 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import memory_arguments, memory_range, short_model
 from agent.answering.symptoms import pasted
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
 from tools.units import GIB
@@ -30,7 +27,6 @@ _RESIDENT = 0.7
 """Share of the weights that PyTorch must hold for them to be loaded already."""
 _LOGIT_BYTES, _SCORE_BYTES = 4, 2
 _ENGINES = ("vllm", "sglang", "lmdeploy", "tgi", "ollama", "llama.cpp")
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

@@ -18,10 +18,14 @@ from tools.units import format_significant
 
 _COUNT = r"\d{1,2}|双|四|六|八|十二"
 _CHANNELS = re.compile(
-    rf"(?P<channels>{_COUNT})\s?-?(?:通道|channels?|ch)\D{{0,8}}ddr[45][ \-]?(?P<rate>\d{{4}})"
-    rf"|ddr[45][ \-]?(?P<rate2>\d{{4}})\D{{0,8}}(?P<channels2>{_COUNT})\s?-?(?:通道|channels?|ch)",
+    rf"(?P<channels>{_COUNT})\s?-?(?:通道|channels?|ch)\D{{0,8}}"
+    rf"ddr(?P<kind>[45])(?:[ \-]?(?P<rate>\d{{4}}))?"
+    rf"|ddr(?P<kind2>[45])(?:[ \-]?(?P<rate2>\d{{4}}))?\D{{0,8}}"
+    rf"(?P<channels2>{_COUNT})\s?-?(?:通道|channels?|ch)",
     re.IGNORECASE,
 )
+_RATES = {"4": 3200, "5": 4800}
+"""Transfers a second (millions) of a server's DDR4 and DDR5, where none were said."""
 _HAN = {"双": 2, "四": 4, "六": 6, "八": 8, "十二": 12}
 _STATED = re.compile(
     r"(?:带宽|bandwidth)\D{0,6}(?P<a>\d{2,4})\s?gb/s|(?P<b>\d{2,4})\s?gb/s[^,。;]{0,12}(?:带宽|bandwidth)",
@@ -67,13 +71,14 @@ def memory_bandwidth(request: Request) -> Bandwidth:
     if found is not None:
         written = (found["channels"] or found["channels2"]).lower()
         channels = _HAN.get(written) or int(written)
-        value = channels * float(found["rate"] or found["rate2"]) * _BYTES / 1000
+        rate = found["rate"] or found["rate2"] or _RATES[found["kind"] or found["kind2"]]
+        value = channels * float(rate) * _BYTES / 1000
         why = f"{channels} channels, each {_BYTES} bytes a transfer"
         return Bandwidth(value, value / _SPREAD, value * _SPREAD, why, True)
     named = _NAME.search(text)
     if named is not None:
         return _named(named)
-    cores = _cores(request)
+    cores = cores_of(request)
     _, low, value, high, why = next(row for row in _BY_CORES if cores <= row[0])
     return Bandwidth(value, low, high, why, False)
 
@@ -94,7 +99,7 @@ _MUCH_RAM_GB = 128.0
 _CORES_OF_A_SERVER, _CORES_OF_A_DESKTOP = 32, 8
 
 
-def _cores(request: Request) -> int:
+def cores_of(request: Request) -> int:
     """Cores as said; else those of a server where there is much memory, or of a desktop."""
     is_server = (request.slots.host_ram_gb or 0) >= _MUCH_RAM_GB
     return request.slots.vcpu or (_CORES_OF_A_SERVER if is_server else _CORES_OF_A_DESKTOP)
@@ -115,7 +120,7 @@ def speed_calls(
         places = [gpu] if any(char.isdigit() for char in gpu) else []
     else:
         rates = (bandwidth.low, bandwidth.value, bandwidth.high)
-        places = [f"CPU {_cores(draft.request)} cores {rate:.0f} GB/s" for rate in rates]
+        places = [f"CPU {cores_of(draft.request)} cores {rate:.0f} GB/s" for rate in rates]
     said: dict[str, Any] = {
         "task": "infer", "model": slots.model, "framework": "llama.cpp", "quantization": form,
         "params_b": example_b or (slots.params_b if slots.model is None else None),

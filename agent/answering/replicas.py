@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
-from agent.answer import Answer
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
@@ -27,7 +26,6 @@ _WHY = re.compile(
 _MEMORY = re.compile(
     r"显存|memory|vram|batch|oom|放不下|放得下|模型变大|larger model|bigger", re.IGNORECASE
 )
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

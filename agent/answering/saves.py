@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 
-from agent.answer import Answer
 from agent.answering.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.numbers import duration
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined, memory_arguments
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from tools.units import format_significant
 
@@ -35,7 +32,6 @@ _SAVED_BYTES, _MASTER_BYTES = 2, 4
 _SPREAD_LOW, _SPREAD_HIGH = 12 / 14, 16 / 14
 """Trainers keep 12 to 16 bytes a parameter (fp32 weights with or without 16-bit copies)."""
 _DISKS = ("essd-pl1", "nvme", "nas")
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

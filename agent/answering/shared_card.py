@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Generator
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from agent.answer import Answer
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.parts import say_parts
@@ -18,7 +16,6 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import memory_arguments, short_model
 from agent.answering.symptoms import pasted
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from tools.memory.tables import table
 from tools.units import GIB
@@ -48,7 +45,6 @@ _FREE_SHARE = 0.2
 """Share of the free memory that leaves most of a card to others."""
 _ROOM = 1.25
 """Times the need of one request that lets a service take several at once."""
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 class _Pool(NamedTuple):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 from typing import Any
 
-from agent.answer import Answer, AssumptionOut
+from agent.answer import AssumptionOut
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.numbers import duration
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.times import cannot
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.items import ItemReport, kind_of
 from tools.units import format_significant
 
@@ -27,7 +25,6 @@ _ON_CPU = re.compile(
 _CORES = 8
 """Cores of a desktop or a small cloud machine, where none were said."""
 _PROGRAM, _FORMAT = "faster-whisper", "int8"
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

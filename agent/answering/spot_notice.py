@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 
-from agent.answer import Answer
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.machines import provider_name
 from agent.answering.numbers import duration
@@ -13,7 +11,6 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import joined
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.spot import SpotReport, SpotTerms
 from agent.understanding.numerals import parse_number
 from tools.units import format_significant
@@ -57,7 +54,6 @@ _IN_TIME = re.compile(
 """A save that is to begin with the notice."""
 _SPOT = re.compile(r"spot|preempt|抢占|竞价|回收|reclaim|evict|yank", re.IGNORECASE)
 _RATE_MB_S, _BYTES_OF_A_BILLION = 350.0, 14e9
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:

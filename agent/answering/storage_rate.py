@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Generator
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from agent.answer import Answer
 from agent.answering.draft import BODY, HEAD, Draft
 from agent.answering.numbers import duration
 from agent.answering.plan import Call, Context, Plan
@@ -53,7 +51,6 @@ _FIRST_BYTE_S = 0.05
 _SHARD_MB = 256.0
 _STORES = ("nvme", "essd-pl1", "nas", "cpfs", "fsx-lustre", "hdd")
 _NEAR = 0.5
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 @cache

@@ -6,7 +6,6 @@ import re
 from collections.abc import Generator
 from typing import NamedTuple
 
-from agent.answer import Answer
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib, money
 from agent.answering.plan import Call, Context, Plan
@@ -37,7 +36,6 @@ _RATIO = re.compile(
 _EVEN = 0.15
 _PAIR = 2
 _TEXT_KINDS = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 class _Priced(NamedTuple):

@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 from typing import Any
 
-from agent.answer import Answer
 from agent.answering import fit
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.run_words import memory_arguments, outcome
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 
-_STAGE = re.compile(
-    r"(?<![a-z])(?:zero|z|stage|ds[ _-]?z)[ _-]?(?:stage[ _-]?)?(?P<n>[123])(?![\d.]|\s?%)"
-    r"|(?<![a-z])(?P<ddp>ddp)(?![a-z])|(?<![a-z])(?P<fsdp>fsdp2?)(?![a-z])"
-    r"|(?:还是|or|vs\.?|/|和|与)\s?(?P<bare>[123])(?![\d.]|\s?[%a-z张卡块个万k])",
-    re.IGNORECASE,
+_ALONE = (
+    r"(?![\d.]|\s?(?:[%×*张卡块个万机台路倍]|节点|小时|[a-z]{1,4}\d|[bkmgx](?![a-z])|g?b(?![a-z])"
+    r"|(?:gpu|card|node|machine|host|box|server|time|step|epoch|hour|day)(?:e?s)?(?![a-z])))"
 )
+"""Behind a stage: no unit and no name of a card, which make it a number of something."""
+_NAMED = r"(?<![a-z])(?:zero|z|stage|deepspeed|ds(?:[ _-]?z)?)[ _-]?(?:stage[ _-]?)?"
+_AND = r"\s?(?:,|，|、|/|还是|或者?|和|与|跟|以及|vs\.?|or|and)\s?(?:or\s|and\s|还是)?"
+_STAGES = re.compile(
+    rf"{_NAMED}(?P<list>[0123]{_ALONE}(?:{_AND}(?:{_NAMED})?[0123]{_ALONE})*)", re.IGNORECASE
+)
+_PLAIN = re.compile(r"(?<![a-z])(?:ddp|no_shard)(?![a-z])", re.IGNORECASE)
+_FSDP = re.compile(r"(?<![a-z])fsdp2?(?![a-z])", re.IGNORECASE)
+_FSDP_HALF = re.compile(r"(?<![a-z])shard_grad_op(?![a-z])", re.IGNORECASE)
+_FSDP_FULL = re.compile(r"(?<![a-z])(?:full_shard|hybrid_shard)(?![a-z])", re.IGNORECASE)
 _INTENTS = ("fit_check", "multi_gpu_plan", "concept", "gpu_compare", "recommend_instance")
-_DDP, _FULL = 0, 3
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
+_DDP, _GRADIENTS, _FULL = 0, 2, 3
 
 
 def stages_asked(text: str) -> tuple[int, ...]:
     """Stages that are set against each other, the least split first; DDP is 0, FSDP 3.
 
+    FSDP that shards gradients and optimizer states only (SHARD_GRAD_OP) is 2.
+
     >>> stages_asked("zero2还是zero3"), stages_asked("DDP or FSDP"), stages_asked("zero 2 or 3?")
     ((2, 3), (0, 3), (2, 3))
     """
-    found: set[int] = set()
-    for hit in _STAGE.finditer(text):
-        if hit["bare"] and not found:
-            continue  # a number of something else
-        found.add(_DDP if hit["ddp"] else _FULL if hit["fsdp"] else int(hit["n"] or hit["bare"]))
+    found = {
+        int(digit) for hit in _STAGES.finditer(text) for digit in re.findall(r"[0123]", hit["list"])
+    }
+    found |= {_DDP} if _PLAIN.search(text) else set()
+    half, full = _FSDP_HALF.search(text), _FSDP_FULL.search(text)
+    found |= {_GRADIENTS} if half else set()
+    found |= {_FULL} if full or (_FSDP.search(text) and not half) else set()
     return tuple(sorted(found))
 
 

@@ -168,13 +168,9 @@ def pooled_memory(scene: Scene) -> list[Fields]:
             continue
         total = each * count
         claimed = scene.board.value("need_gb") or scene.board.value("total_mem_gb") or 0
-        is_sum = (
-            re.search(
-                rf"(?:=|共|total(?: of)?|就是|有|变成?了?|成了?|当|算)\s?{total:g}\s?g", scene.text
-            )
-            is not None
-        )
-        if is_sum or (each < claimed <= total and scene.says("fits_by_sum")):
+        if _is_called_one(scene.text, total) or (
+            each < claimed <= total and scene.says("fits_by_sum")
+        ):
             return [
                 {
                     "count": count,
@@ -184,6 +180,18 @@ def pooled_memory(scene: Scene) -> list[Fields]:
                 }
             ]
     return []
+
+
+def _is_called_one(text: str, total: float) -> bool:
+    """Whether the sum is said of them all, or stands as the memory of one card."""
+    said = re.search(
+        rf"(?:=|共|total(?: of)?|就是|有|变成?了?|成了?|当|算)\s?{total:g}\s?g"
+        rf"|(?:是|成|当|算|为)[了作]?\s?一[张块个]\s?大?\s?{total:g}\s?g"
+        rf"|(?<![a-z])(?:is|be|becomes?|as|like|into|makes?)\s(?:it\s|they\s|that\s|this\s)?"
+        rf"(?:one|a single|an?)\s(?:big\s|large\s)?{total:g}\s?g",
+        text,
+    )
+    return said is not None
 
 
 def _pooled_class(scene: Scene) -> list[Fields]:

@@ -29,7 +29,7 @@ def corrections_for(scene: Scene, language: Language) -> tuple[Correction, ...]:
     found: list[Correction] = []
     for name, row in load("premises").items():
         for fields in _found(name, row, scene):
-            correction = _worded(row, fields, language)
+            correction = _worded(name, row, fields, language)
             if all(correction.fact != other.fact for other in found):
                 found.append(correction)
     return tuple(found[:_MOST])
@@ -49,9 +49,10 @@ def _found(name: str, row: dict[str, Any], scene: Scene) -> list[Fields]:
     return [fields]
 
 
-def _worded(row: dict[str, Any], fields: Fields, language: Language) -> Correction:
+def _worded(name: str, row: dict[str, Any], fields: Fields, language: Language) -> Correction:
     return Correction(
         premise=row["premise"][language].format(**fields),
         fact=row["fact"][language].format(**fields),
         source=str(fields.get("source") or row["source"]),
+        kind=name,
     )

@@ -171,7 +171,7 @@ def is_out_of_scope(
         return False
     if table("scope", "off_topic").has(text):
         return not _is_ours(text, board, counted=False)
-    if _is_ours(text, board):
+    if _is_ours(text, board) or _asks_to_begin(text, had_orders=had_orders):
         return False
     if board.has("provider") and any(table("cues", name).has(text) for name in _ASKED_OF_CLOUDS):
         return False
@@ -180,6 +180,35 @@ def is_out_of_scope(
     if has_history and not had_orders and points_back(text, board):
         return False
     return not has_history or had_orders or _is_foreign(text)
+
+
+def _asks_to_begin(text: str, *, had_orders: bool) -> bool:
+    return is_of_machines_for_ai(text) or (not had_orders and is_unfinished(text))
+
+
+def is_of_machines_for_ai(text: str) -> bool:
+    """Whether a text names artificial intelligence and what it is to run on, or to cost."""
+    return _group("near", "ai").has(text) and _group("near", "machine").has(text)
+
+
+_AMOUNT = re.compile(r"\d+(?:\.\d+)?\s?(?:[gmt]i?b?(?![a-z])|vram|ram|¥|\$|%)?|[^\w]|_")
+"""Amounts, and signs that are no words."""
+
+
+def is_unfinished(text: str) -> bool:
+    """Whether a text asks whether, how much or how fast, and names nothing that it asks it of.
+
+    >>> is_unfinished("能跑吗"), is_unfinished("is 8gb enough"), is_unfinished("苹果多少钱")
+    (True, True, False)
+    """
+    asks = _group("unfinished", "asks")
+    hits = asks.find(text)
+    if not hits:
+        return False
+    left = blanked(text, [(hit.start, hit.end) for hit in hits])
+    small = _group("unfinished", "small").find(left)
+    left = blanked(left, [(hit.start, hit.end) for hit in small])
+    return not _AMOUNT.sub("", left)
 
 
 def _is_a_run(board: Board) -> bool:
