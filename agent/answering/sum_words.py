@@ -59,7 +59,7 @@ _AFTER_DISCOUNT = re.compile(
 )
 _PER_CARD = re.compile(
     r"(?:per|a|each|/)\s?(?:gpu|card)(?:[- ]?(?:h|hour))?|每(?:张|块)?卡"
-    r"|一?张卡(?:每|一)|卡时|单卡.{0,4}价",
+    r"|一?张卡(?:每|一)|卡时|单卡.{0,4}价|单(?:卡|张)[^\d\n]{0,4}[\d.]+\s?(?:元|块|美元|刀|/)",
     re.IGNORECASE,
 )
 _MINUTES = re.compile(

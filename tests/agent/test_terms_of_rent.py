@@ -104,3 +104,15 @@ def test_a_text_in_no_language_is_of_the_users_system(monkeypatch: pytest.Monkey
 )
 def test_a_save_that_waits_for_the_notice(question: str, told: str) -> None:
     assert told in answer(question).text
+
+
+@pytest.mark.parametrize(
+    ("question", "total"),
+    [
+        ("单卡8.5元一小时 租4张 跑36小时 一共多少钱", "1,224"),  # 8.5 * 4 * 36
+        ("单张 6 块一小时,租 2 张卡跑 10 小时多少钱", "120"),
+        ("8.5元一小时的4卡机器跑36小时多少钱", "306"),  # the machine's price, not a card's
+    ],
+)
+def test_a_price_of_one_card_is_paid_for_each(question: str, total: str) -> None:
+    assert total in answer(question).text
