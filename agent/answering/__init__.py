@@ -44,7 +44,7 @@ _CAPABILITIES = (
     "objective_extra", "host",
     "pooled", "shared_card",
     "occupied",
-    "accumulation",
+    "accumulation", "machine_price",
 )  # fmt: skip
 """Modules that answer one kind of question whatever its intent, asked in this order first: each
 has `applies(request, context)` and `compose(request, context)`."""

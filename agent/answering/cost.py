@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from decimal import Decimal
+from typing import Any
 
 from agent.answer import Answer, Verdict
 from agent.answering import concept, rent, spot, times
@@ -54,7 +56,7 @@ def _on_a_card_found(draft: Draft, context: Context) -> Steps:
         update={"slots": slots.model_copy(update={"budget": None,
                                                   "provider": default_provider(draft)})}
     )  # fmt: skip
-    results = yield (rent.search_call(Draft(unlimited), slots.method),)
+    results = yield (rent.search_call(Draft(unlimited), slots.method, by_rate=True),)
     found = results[0].report
     if not isinstance(found, RecommendReport) or not found.offers:
         return (yield from rent.compose(draft.request, context))
@@ -133,14 +135,21 @@ def _measured(draft: Draft) -> Steps:
 
 def machine(draft: Draft) -> Steps:
     """What a card costs, and whether a budget pays for it."""
+    verdict, _ = yield from say_machine(draft)
+    return draft.finish(verdict)
+
+
+def say_machine(
+    draft: Draft,
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], tuple[Verdict, InstanceOut | None]]:
+    """Says what the types with the card cost; returns the cheapest one with a price."""
     slots = draft.request.slots
-    call = _types_asked(draft)
-    results = yield (call,)
-    draft.use(*results)
-    report = results[0].report
+    result = yield from _types_found(draft)
+    draft.use(result)
+    report = result.report
     if not isinstance(report, InstancesReport):
-        draft.add(results[0].hint or "", importance=HEAD)
-        return draft.finish("depends")
+        draft.add(result.hint or "", importance=HEAD)
+        return "depends", None
     size_gb = slots.gpu_mem_gb if slots.instance is None else None
     priced = sorted(
         (
@@ -148,7 +157,7 @@ def machine(draft: Draft) -> Steps:
             for row in report.instances
             if row.price is not None and size_gb in (None, row.gpu_memory_gb)
         ),
-        key=lambda row: row.price.amount if row.price else 0,
+        key=_per_hour,
     )
     whole = [row for row in priced if row.category != "vgpu-slice"]
     verdict: Verdict = "depends"
@@ -165,6 +174,7 @@ def machine(draft: Draft) -> Steps:
                 draft.say("catalog.none_with_card", gpu=slots.gpu or slots.instance, where=where,
                           importance=HEAD)  # fmt: skip
         _say_cheapest(draft, shown)
+        _say_larger(draft, shown)
         draft.bullets([_with_total(draft, row) for row in shown], title=draft.phrase("cost.listed"),
                       importance=HEAD)  # fmt: skip
         draft.offer(row.as_offer() for row in shown)
@@ -172,7 +182,16 @@ def machine(draft: Draft) -> Steps:
         say_subscription(draft, (whole or priced)[0] if priced else None)
     draft.say("cost.ways")
     draft.say("cost.excludes", importance=DETAIL)
-    return draft.finish(verdict)
+    return verdict, (whole or priced)[0] if priced else None
+
+
+def _say_larger(draft: Draft, shown: list[InstanceOut]) -> None:
+    """That a machine has more of the cards than were asked for and is rented whole."""
+    asked = draft.request.slots.gpu_count or 1
+    cards = shown[0].gpu_count if shown else None
+    if cards is not None and cards > asked and draft.request.slots.instance is None:
+        draft.figure("cards_asked", asked, "1", sources=("user:gpu_count",))
+        draft.say("cost.larger", count=f"{cards:g}", asked=asked, importance=HEAD)
 
 
 def say_subscription(draft: Draft, row: InstanceOut | None) -> None:
@@ -214,7 +233,40 @@ HOURS_OF_A_MONTH = 730
 """8,760 hours of a year over twelve months."""
 
 
-def _types_asked(draft: Draft) -> Call:
+def _types_found(
+    draft: Draft,
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], ToolResult]:
+    """The types asked for; where the usual cloud prices none and none was named, of all clouds.
+
+    A machine with more of the cards stands in where no cloud rents just so many.
+    """
+    slots = draft.request.slots
+    (first,) = yield (_types_asked(draft),)
+    is_open = slots.instance is None and slots.provider is None and not slots.providers
+    if _has_price(first) or slots.gpu in (None, "none") or not is_open:
+        return first
+    currency = "CNY" if draft.language == "zh" else "USD"
+    all_clouds: dict[str, Any] = {"provider": None, "region": slots.region, "currency": currency}
+    larger = {"max_gpu_count": None}
+    others = yield tuple(
+        _types_asked(draft, **changes) for changes in (all_clouds, larger, all_clouds | larger)
+    )
+    return next((result for result in others if _has_price(result)), first)
+
+
+def _per_hour(row: InstanceOut) -> Decimal:
+    """The price that types are put in order by: in one currency where they are of all clouds."""
+    if row.compared is not None:
+        return row.compared.per_hour
+    return row.price.amount if row.price is not None else Decimal(0)
+
+
+def _has_price(result: ToolResult) -> bool:
+    rows = result.report.instances if isinstance(result.report, InstancesReport) else ()
+    return any(row.price is not None for row in rows)
+
+
+def _types_asked(draft: Draft, **changes: Any) -> Call:
     """The types of the name that was said, or with the card."""
     slots = draft.request.slots
     if slots.instance is not None:
@@ -231,6 +283,7 @@ def _types_asked(draft: Draft) -> Call:
             "provider": default_provider(draft),
             "region": default_region(draft),
             "limit": 50,
+            **changes,
         },
     )
 

@@ -64,7 +64,17 @@ def cards_text(draft: Draft, row: InstanceOut) -> str:
     label = (
         card if memory and memory.replace(" ", "") in card.replace(" ", "") else f"{card} {memory}"
     )
-    return f"{row.gpu_count or 1}×{label.strip()}"
+    return f"{row.gpu_count or 1}×{label.strip()}" + _arm_text(draft, row)
+
+
+_ARM = ("neoverse", "graviton", "yitian", "kunpeng", "ampere altra", "grace", "axion", "cobalt")
+"""Names of processors of the ARM kind, in small letters."""
+
+
+def _arm_text(draft: Draft, row: InstanceOut) -> str:
+    """That the machine's processor needs programs built for ARM, where it is one."""
+    model = (row.cpu_model or "").casefold()
+    return draft.phrase("machines.arm") if any(name in model for name in _ARM) else ""
 
 
 def instance_line(draft: Draft, row: InstanceOut, *, with_provider: bool = False) -> str:

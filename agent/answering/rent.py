@@ -117,8 +117,14 @@ def _free(draft: Draft, method: str | None) -> dict[str, Any]:
     return memory_arguments(draft.request.slots, method=method, **nothing)
 
 
-def search_call(draft: Draft, method: str | None) -> Call:
-    """The search for instances that hold the run."""
+def search_call(draft: Draft, method: str | None, *, by_rate: bool = False) -> Call:
+    """The search for instances that hold the run, cheapest first.
+
+    Args:
+        draft: The answer so far.
+        method: Training method; None for serving.
+        by_rate: Put in order by the price of an hour even where the amount of work is known.
+    """
     slots = draft.request.slots
     provider = default_provider(draft)
     providers = slots.providers or ((provider,) if provider else ())
@@ -129,6 +135,8 @@ def search_call(draft: Draft, method: str | None) -> Call:
         "spot": slots.billing == "spot",
         "hours": slots.hours,
     }
+    if slots.task == "train" and slots.hours is None and not by_rate:
+        arguments |= _work(draft)
     if slots.budget is not None:
         period = period_of(draft.request)
         amount = slots.budget.amount * hours_held(period)
@@ -136,6 +144,17 @@ def search_call(draft: Draft, method: str | None) -> Call:
         arguments["budget_currency"] = slots.budget.currency or currency_of(draft)
         arguments["budget_per"] = {"hour": "hour", "month": "month"}.get(period, "run")
     return Call("recommend", {k: v for k, v in arguments.items() if v is not None})
+
+
+def _work(draft: Draft) -> dict[str, Any]:
+    """The amount of data that was said, which sets hours and money of each type."""
+    slots = draft.request.slots
+    each = slots.tokens_per_sample or slots.seq_len
+    if slots.tokens is not None:
+        return {"tokens": slots.tokens, "epochs": slots.epochs or 1}
+    if slots.samples is None or each is None:
+        return {}
+    return {"samples": slots.samples, "tokens_per_sample": each, "epochs": slots.epochs or 1}
 
 
 def _tell(
@@ -209,6 +228,7 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
         cost = draft.about_money("job", best.cost_of_job, best.currency, formula="price * hours")
         costs.append(
             draft.phrase("rent.job", hours=duration(best.hours, draft.language), cost=cost)
+            + _setup_text(draft, found)
         )
     say_budget(draft, best)
     _say_speed(draft, best)
@@ -217,6 +237,15 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
                   title=draft.phrase("rent.others"), importance=BODY)  # fmt: skip
     draft.offer(o.instance.as_offer() for o in found.offers[:3])
     say_price_sources(draft, [o.instance for o in found.offers[:3]])
+
+
+def _setup_text(draft: Draft, found: RecommendReport) -> str:
+    """Paid time before the job starts, which the money of the job holds as well."""
+    hours = next((a.value for a in found.assumptions if a.name == "setup_hours"), None)
+    if not isinstance(hours, int | float):
+        return ""
+    draft.figure("set-up", hours, "h", sources=("rule:setup-of-a-machine",))
+    return draft.phrase("rent.job_setup", hours=duration(hours, draft.language))
 
 
 def _say_speed(draft: Draft, offer: RecommendedOut) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from typing import Any
 
 from agent.answer import AssumptionOut, CitationOut
 from agent.answering.draft import DETAIL, EXTRA, HEAD, Draft
@@ -17,18 +18,21 @@ from agent.answering.machines import (
 from agent.answering.numbers import duration, money
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import default_provider, default_region
-from agent.answering.run_words import joined
+from agent.answering.run_words import joined, memory_arguments
 from agent.answering.sources import guidance_call, passages_in, say_cited
 from agent.answering.sum_words import is_versus
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.memory import MemoryReport
 from agent.toolbox.offers import InstanceOut
 from agent.toolbox.spot import ChosenInterval, SpotReport
 from tools.units import format_significant
 
 _MTBF_HOURS = 6.0
 _LISTED = 4
+_DISK = "essd-pl1"
+"""The cloud disk that a checkpoint is written to where none was said."""
 _PRICE_INTENTS = ("cost_estimate", "spot_checkpoint", "catalog_lookup", "recommend_instance")
 _ABOUT_SAVING = re.compile(
     r"checkpoint|检查点|断点|保存|存一次|回收|中断|reclaim|interrupt|preempt|lost|丢", re.IGNORECASE
@@ -47,12 +51,13 @@ def compose(request: Request, context: Context) -> Plan:
     """Price first where that was asked, the checkpoint interval first where that was."""
     draft = Draft(request)
     slots = request.slots
+    save_minutes = slots.ckpt_minutes or (yield from _adapter_minutes(draft))
     calls = [
         Call(
             "spot_plan",
             {
-                "checkpoint_minutes": slots.ckpt_minutes,
-                "params_b": slots.params_b,
+                "checkpoint_minutes": save_minutes,
+                "params_b": None if save_minutes else slots.params_b,
                 "interval_minutes": slots.ckpt_interval_minutes,
                 "mtbf_hours": slots.mtbf_hours or _MTBF_HOURS,
                 "job_hours": slots.hours,
@@ -98,6 +103,40 @@ def compose(request: Request, context: Context) -> Plan:
             _say_wall(draft, plan)
     say_cited(draft, passages_in(results)[:2])
     return draft.finish("depends" if about_saving else "not_applicable")
+
+
+def _adapter_minutes(
+    draft: Draft,
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], float | None]:
+    """Minutes of one save where adapters alone are trained; None of other runs.
+
+    The frozen base does not change and is not saved: a save is the adapters and their states.
+    """
+    from tools.speed import checkpoint_seconds, storage_limit
+
+    slots = draft.request.slots
+    has_model = slots.model is not None or slots.params_b is not None
+    if not has_model or not (slots.method or "").endswith("lora") or slots.task == "infer":
+        return None
+    nowhere: dict[str, Any] = dict.fromkeys(
+        ("gpu", "gpu_mem_gb", "gpu_count", "instance", "zero_stage", "strategy", "tp", "pp")
+    )
+    call = Call("estimate_memory", memory_arguments(slots, **nowhere, task="train"))
+    (result,) = yield (call,)
+    report = result.report
+    if not isinstance(report, MemoryReport):
+        return None
+    draft.use(result)
+    size = report.part("adapters") + report.part("optimizer_states")
+    disk = storage_limit(_DISK)
+    seconds = checkpoint_seconds(size, write_mb_s=disk.mb_s)
+    draft.figure("checkpoint", size, "B", formula="adapter + optimizer states")
+    draft.figure("write rate", disk.mb_s, "MB/s", sources=(f"data:storage.json#{_DISK}",))
+    draft.figure("save", seconds, "s", formula="checkpoint / MB per s")
+    told = f"{format_significant(size / 1e9, 2)} GB"
+    draft.say("spot.adapter", size=told, rate=f"{disk.mb_s:,.0f}",
+              save=duration(seconds / 3600, draft.language))  # fmt: skip
+    return seconds / 60
 
 
 def _say_interval(draft: Draft, plan: SpotReport) -> None:

@@ -17,6 +17,7 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.price_said import say_cost_at_price
 from agent.answering.renting import default_provider, default_region
 from agent.answering.run_words import joined, memory_arguments, outcome, value_name
+from agent.answering.time_fit import memory_call, room_for
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
@@ -70,32 +71,74 @@ def training_time(draft: Draft) -> Steps:
     each = slots.tokens_per_sample or slots.seq_len or _TOKENS_EACH
     if slots.tokens is None:
         work = {"samples": slots.samples or _SAMPLES, "tokens_per_sample": each}
+    length = int(each) if slots.tokens is None else slots.tokens_per_sample
     method = slots.method or "lora"
-    arguments = time_arguments(
-        draft, task="train", method=method, epochs=slots.epochs or 1, batch=None, **work
+    changes = {"task": "train", "method": method, "epochs": slots.epochs or 1, "batch": None,
+               "seq_len": slots.seq_len or length, **work}  # fmt: skip
+    results = yield (
+        Call("estimate_time_and_cost", time_arguments(draft, **changes)),
+        types_call(draft),
+        memory_call(draft, method, length),
     )
-    results = yield (Call("estimate_time_and_cost", arguments), types_call(draft))
-    draft.use(*results)
     report = results[0].report
     if not isinstance(report, TimeReport) or report.hours is None or report.tokens_per_s is None:
+        draft.use(results[0], results[1])
         return cannot(draft, results[0])
-    if is_assumed:
-        tokens = report.tokens or 0
-        why = "no amount of data was said"
-        draft.assume(
-            [
-                AssumptionOut(name="samples", value=_SAMPLES, unit="1", why=why),
-                AssumptionOut(name="tokens_per_sample", value=each, unit="token", why=why),
-            ]
+    room = yield from room_for(draft, results[2], method, length)
+    if room.is_homeless:
+        draft.use(results[0])
+        return (yield from _without_a_home(draft, report, results[2]))
+    if room.is_moved:
+        results = yield (
+            Call("estimate_time_and_cost", time_arguments(draft, **changes)),
+            types_call(draft),
         )
-        draft.say("times.assumed_work", samples=count(_SAMPLES, draft.language), each=each,
-                  tokens=count(tokens, draft.language), importance=HEAD)  # fmt: skip
+        report = results[0].report
+        if not isinstance(report, TimeReport) or report.hours is None:
+            return draft.finish(room.verdict)
+    draft.use(results[0], results[1])
+    if room.is_sharded:
+        kept = tuple(a for a in report.assumptions if a.name != "parallelism")
+        report = report.model_copy(update={"assumptions": kept})
+    if is_assumed:
+        _say_assumed_work(draft, report, each)
     if slots.method is None:
         why = "no method was said; LoRA is the usual one"
         draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
     _tell(draft, report, each)
     yield from say_cost(draft, report, results[1])
-    return draft.finish("depends")
+    return draft.finish(room.verdict)
+
+
+def _say_assumed_work(draft: Draft, report: TimeReport, each: float) -> None:
+    """The amount of data that stands in where none was said."""
+    why = "no amount of data was said"
+    draft.assume(
+        [
+            AssumptionOut(name="samples", value=_SAMPLES, unit="1", why=why),
+            AssumptionOut(name="tokens_per_sample", value=each, unit="token", why=why),
+        ]
+    )
+    draft.say("times.assumed_work", samples=count(_SAMPLES, draft.language), each=each,
+              tokens=count(report.tokens or 0, draft.language), importance=HEAD)  # fmt: skip
+
+
+def _without_a_home(draft: Draft, report: TimeReport, memory: ToolResult) -> Steps:
+    """No type holds the run: how many cards would, and the work as card hours alone."""
+    from agent.answering.inverse import count_cards
+
+    assert report.hours is not None
+    if isinstance(memory.report, MemoryReport):
+        yield from count_cards(draft, memory.report)
+    hours = report.hours
+    values = (hours.value, hours.low, hours.high)
+    told = [duration(value * report.gpu_count, draft.language) for value in values]
+    for name, value in zip(("card_hours", "card_hours_low", "card_hours_high"), values,
+                           strict=True):  # fmt: skip
+        draft.figure(name, value * report.gpu_count, "h", formula="hours * cards")
+    draft.say("times.work_only", gpu=draft.request.slots.gpu, hours=told[0], low=told[1],
+              high=told[2], importance=HEAD)  # fmt: skip
+    return draft.finish("does_not_fit")
 
 
 def types_call(
