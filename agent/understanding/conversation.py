@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.request import Request
 from agent.understanding.data import load
@@ -16,6 +16,9 @@ from agent.understanding.resolution import Resolution
 from agent.understanding.resolve_job import assume_method
 from agent.understanding.terse import bare_number
 from agent.understanding.text import Document
+
+if TYPE_CHECKING:
+    from tools.models import ModelSpec
 
 
 @dataclass(slots=True)
@@ -64,6 +67,7 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
     if "task" in said:
         assume_method(out)
     carried.inherited &= set(out.values)
+    _keep_open(out, base, carried)
     carried.changed = {
         slot for slot in {*said, *dropped, *_follows(said)} if old.get(slot) != out.values.get(slot)
     }
@@ -112,16 +116,42 @@ def _read_again(document: Document, board: Board, out: Resolution, base: Request
     _read_lengths(document, board, out, base)
     size = out.get("params_b")
     if size is not None and out.spec is None and base.slots.model is not None:
-        from tools.models import try_find_model
+        sibling = _of_size(base.slots.model, size)
+        if sibling is not None:
+            out.spec = sibling
+            out.put("model", sibling.name, out.readings.get("params_b"))
+            out.values["params_b"] = round(sibling.params_total / 1e9, 4)
 
-        written = re.sub(
-            r"\d+(?:\.\d+)?b(?![a-z])", f"{size:g}B", base.slots.model, flags=re.IGNORECASE
-        )
-        sibling = try_find_model(written) if written != base.slots.model else None
-        if sibling is not None and abs(sibling.spec.params_total / 1e9 - size) <= 0.15 * size:
-            out.spec = sibling.spec
-            out.put("model", sibling.spec.name, out.readings.get("params_b"))
-            out.values["params_b"] = round(sibling.spec.params_total / 1e9, 4)
+
+_NEAR = 0.15
+"""Share by which a size in a name may differ from the parameters counted."""
+
+
+def _of_size(model: str, size: float) -> ModelSpec | None:
+    """The model of the same series, or of the same family, with a size in billions."""
+    from tools.models import find_family, try_find_model
+
+    written = re.sub(r"\d+(?:\.\d+)?b(?![a-z])", f"{size:g}B", model, flags=re.IGNORECASE)
+    names = [written] if written != model else []
+    if not names:
+        family = find_family(model)
+        names += family.candidates if family is not None else ()
+    matches = (try_find_model(name) for name in names)
+    specs = (match.spec for match in matches if match is not None)
+    return next((s for s in specs if abs(s.params_total / 1e9 - size) <= _NEAR * size), None)
+
+
+def _keep_open(out: Resolution, base: Request, carried: Carried) -> None:
+    """A family stays one whose size was not said, as long as no turn says it."""
+    from tools.models import find_family
+
+    is_open = "model" in base.ambiguities and "model" in carried.inherited
+    if not is_open or out.get("params_b") is not None or "model" in out.ambiguities:
+        return
+    family = find_family(str(out.get("model")))
+    if family is not None:
+        out.model_candidates = family.candidates
+        out.ambiguities.append("model")
 
 
 _HOURS_OF_A_DAY = 24

@@ -50,7 +50,7 @@ def leans_on(
         return last
     marked = corrected or _is_marked(text) or _answers(last, text)
     has_subject = any(out.get(slot) is not None for slot in _SUBJECT)
-    if not has_subject and is_only_settings(text, board):
+    if is_only_settings(text, board) and (not has_subject or _is_other_size(out, last)):
         return _base(out, history)
     leaning = intent in load("conversation")["leaning_intents"] and len(text) <= _SHORT
     if has_subject and not marked:
@@ -68,6 +68,13 @@ def leans_on(
     if has_subject and out.get("gpu") and out.get("method") and len(text) > _SHORT:
         return None
     return _base(out, history, wants_job=wants_job)
+
+
+def _is_other_size(out: Resolution, last: Request) -> bool:
+    """Whether a size is all that is said, after a job on a card ("13B?")."""
+    said = {slot for slot in out.values if slot not in out.inferred}
+    is_job = _has_any(last, _SUBJECT) and _has_any(last, ("method", "gpu", "gpu_mem_gb"))
+    return said == {"params_b"} and is_job
 
 
 def _asks_saving(text: str, out: Resolution, last: Request) -> bool:

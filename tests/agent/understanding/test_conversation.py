@@ -206,3 +206,31 @@ def test_orders_about_ourselves_are_set_aside_and_the_rest_is_answered(text: str
 )
 def test_an_order_alone_is_declined(text: str) -> None:
     assert parse(text).intent == "out_of_scope"
+
+
+def test_a_family_stays_open_until_a_turn_gives_its_size() -> None:
+    first, second, third = talk("Qwen", "LoRA on A10", "the 14B")
+    assert "model" in first.ambiguities
+    assert (second.slots.model, second.slots.method, second.slots.gpu) == (
+        "qwen", "lora", "NVIDIA A10",
+    )  # fmt: skip
+    assert "model" in second.ambiguities
+    assert second.clarifying_question
+    assert (third.slots.model, third.slots.method, third.slots.gpu) == (
+        "Qwen/Qwen3-14B", "lora", "NVIDIA A10",
+    )  # fmt: skip
+    assert third.slots.task == "train"
+    assert not third.ambiguities
+
+
+@pytest.mark.parametrize(("first", "model"), [
+    ("Qwen2.5-7B LoRA on A10", "Qwen/Qwen2.5-14B"), ("7B LoRA on A10", None),
+])  # fmt: skip
+def test_a_size_alone_is_another_size_of_the_job(first: str, model: str | None) -> None:
+    last = talk(first, "14B?")[-1]
+    assert (last.slots.method, last.slots.gpu, last.slots.model) == ("lora", "NVIDIA A10", model)
+    assert last.slots.params_b == pytest.approx(14, abs=1)
+
+
+def test_a_size_alone_after_an_explanation_is_a_question_of_its_own() -> None:
+    assert talk("what is LoRA", "13B?")[-1].slots.method is None
