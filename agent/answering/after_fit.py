@@ -10,7 +10,7 @@ from agent.answer import Verdict
 from agent.answering.draft import HEAD, Draft
 from agent.answering.numbers import gib
 from agent.answering.plan import Call
-from agent.answering.renting import cards_to_rent, say_fitting_cards
+from agent.answering.renting import cards_to_rent, host_gib, say_fitting_cards
 from agent.answering.run_words import memory_arguments, outcome
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
@@ -61,6 +61,7 @@ def rent_after(
         yield from count_cards(draft, report)
         return
     if report.gpu is not None and verdict in ("fits", "tight") and not report.gpu.endswith("class"):
-        yield from cards_to_rent(draft, report.gpu, count=report.gpu_count)
+        yield from cards_to_rent(draft, report.gpu, count=report.gpu_count,
+                                 min_memory_gib=host_gib(draft, report))  # fmt: skip
     else:
         yield from say_fitting_cards(draft, report)

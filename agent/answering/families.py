@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agent.answer import Answer, AssumptionOut
 from agent.answering.draft import BODY, HEAD, Draft
@@ -91,7 +91,7 @@ def _counted_all(
     return [by_model.get(report.model, _Size(report)) for report in reports]
 
 
-def _call(slots: Slots, name: str, **changes: int) -> Call:
+def _call(slots: Slots, name: str, **changes: Any) -> Call:
     return Call("estimate_memory", memory_arguments(slots, model=name, **changes))
 
 

@@ -10,6 +10,7 @@ from agent.answering.numbers import count, gib
 from agent.answering.plan import Call, Context, Plan
 from agent.request import Request
 from agent.toolbox.registries import ModelReport
+from tools.models import try_find_model
 from tools.units import GB, KIB, format_significant
 
 _CACHE = r"(?:kv[- ]?cache|kv ?缓存|键值缓存|key[- ]value cache)"
@@ -44,6 +45,8 @@ class _Shape(NamedTuple):
     heads: int | None
     head_dim: int | None
     source: str
+    is_latent: bool = False
+    """One compressed vector that all heads share (MLA): no heads to split over cards."""
 
     @property
     def is_plain(self) -> bool:
@@ -114,7 +117,8 @@ def _shape_of_config(draft: Draft, fields: dict[str, Any]) -> _Shape:
     name = draft.request.slots.model
     if name is None or name.startswith("config.json{"):
         name = draft.phrase("kv_cache.this_config")
-    return _Shape(name, elements, layers, kv, heads, dim, "user:config")
+    return _Shape(name, elements, layers, kv, heads, dim, "user:config",
+                  is_latent=bool(fields.get("kv_lora_rank")))  # fmt: skip
 
 
 def _shape_of_report(report: object) -> _Shape | None:
@@ -125,7 +129,13 @@ def _shape_of_report(report: object) -> _Shape | None:
     if dim is None and report.hidden_size and report.attention_heads:
         dim = report.hidden_size // report.attention_heads
     return _Shape(name, report.kv_elems_per_token, report.layers, report.kv_heads,
-                  report.attention_heads, dim, report.source)  # fmt: skip
+                  report.attention_heads, dim, report.source,
+                  is_latent=_is_latent(report.name))  # fmt: skip
+
+
+def _is_latent(name: str) -> bool:
+    match = try_find_model(name)
+    return match is not None and match.spec.mla is not None
 
 
 def _width(draft: Draft) -> tuple[str, float]:
@@ -157,6 +167,7 @@ def _tell(draft: Draft, shape: _Shape) -> None:
     draft.say("kv_cache.each", model=shape.name, bytes=f"{each:,.0f}", form=form,
               kib=format_significant(each / KIB, 4), product=product, width=f"{width:g}",
               importance=HEAD)  # fmt: skip
+    _say_on_each(draft, shape, each)
     _say_total(draft, each)
     if shape.is_plain and shape.heads and shape.kv_heads and shape.kv_heads < shape.heads:
         ratio = shape.heads / shape.kv_heads
@@ -166,7 +177,25 @@ def _tell(draft: Draft, shape: _Shape) -> None:
     if width == _WIDTHS["bf16"]:
         draft.figure("kv_bytes_per_token_fp8", each / 2, "B", formula="elements * 1 B")
         draft.say("kv_cache.fp8", kib=format_significant(each / 2 / KIB, 4))
-    draft.say("kv_cache.apart")
+    draft.say("kv_cache.apart_latent" if shape.is_latent else "kv_cache.apart")
+
+
+def _say_on_each(draft: Draft, shape: _Shape, each: float) -> None:
+    """What a card of a tensor-parallel group keeps of a token: its heads, or all of a latent."""
+    tp = draft.request.slots.tp
+    if tp is None or tp < 2 or not (shape.is_latent or shape.is_plain):
+        return
+    values: dict[str, object] = {"tp": tp}
+    share, key = each, "on_each_latent"
+    if not shape.is_latent and shape.kv_heads:
+        heads = max(1, -(-shape.kv_heads // tp))
+        share, key = each * heads / shape.kv_heads, "on_each"
+        draft.figure("kv_heads_on_each_card", heads, "1", formula="kv heads / TP, rounded up")
+        values |= {"kv": shape.kv_heads, "heads": heads}
+    draft.figure("tp", tp, "1", sources=("user:tp",))
+    draft.figure("kv_bytes_per_token_on_each_card", share, "B", formula="bytes * heads / kv heads")
+    draft.say(f"kv_cache.{key}", bytes=f"{share:,.0f}", kib=format_significant(share / KIB, 4),
+              importance=HEAD, **values)  # fmt: skip
 
 
 def _say_total(draft: Draft, each: float) -> None:

@@ -14,6 +14,7 @@ from tools.units import MIB, format_significant
 
 PARTS = {
     "weights": ("weights", "adapters", "master_weights", "quantization_constants"),
+    "encoders": ("text_encoders",),
     "gradients": ("gradients",),
     "optimizer": ("optimizer_states",),
     "kv": ("kv_cache",),
@@ -124,16 +125,16 @@ _THOUSAND = 1000
 
 def say_parts(draft: Draft, report: MemoryReport, *, importance: int = DETAIL) -> None:
     """The parts as a small table."""
-    rows, known = [], 0
+    rows, told = [], 0
     least = max(20 * MIB, _LEAST_SHARE * report.process_bytes)
     for label, names in PARTS.items():
         size = report.part(*names)
-        known += size
         if size >= least:
+            told += size
             draft.figure(f"part: {label}", size, "B", formula=" + ".join(names))
             rows.append((draft.phrase(_part_key(label, report)), gib(size)))
-    rest = sum(part.bytes for part in report.parts) - known
-    if rest >= least:
+    rest = report.process_bytes - told
+    if rest >= _LEAST_REST * report.process_bytes:
         draft.figure("part: other", rest, "B", formula="total - parts named")
         rows.append((draft.phrase("memory.part_other"), gib(rest)))
     header = (draft.phrase("memory.head_part"), draft.phrase("memory.head_size"))
@@ -142,6 +143,8 @@ def say_parts(draft: Draft, report: MemoryReport, *, importance: int = DETAIL) -
 
 _LEAST_SHARE = 0.01
 """Share of the need below which a part is not worth a line."""
+_LEAST_REST = 0.005
+"""Share of the need from which what has no line of its own is told, so that the lines add up."""
 
 
 def _part_key(label: str, report: MemoryReport) -> str:

@@ -14,9 +14,11 @@ from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.offers import InstanceOut
-from tools.units import gb_from_bytes
+from tools.units import gb_from_bytes, gib_from_bytes
 
 _SHOWN = 3
+_HOST_USABLE = 0.9
+"""Share of a machine's memory that a job can use."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
 
 
@@ -40,7 +42,21 @@ def default_region(draft: Draft) -> str | None:
     return "cn" if draft.language == "zh" and is_chinese else None
 
 
-def cards_to_rent(draft: Draft, gpu: str, *, count: int = 1, everywhere: bool = False) -> Steps:
+def host_gib(draft: Draft, report: MemoryReport) -> float | None:
+    """Memory a machine must have for the states that a run keeps there, in GiB; None for none."""
+    if not draft.request.slots.offload or report.task != "train" or not report.host_ram_bytes:
+        return None
+    return round(gib_from_bytes(report.host_ram_bytes) / _HOST_USABLE, 1)
+
+
+def cards_to_rent(
+    draft: Draft,
+    gpu: str,
+    *,
+    count: int = 1,
+    everywhere: bool = False,
+    min_memory_gib: float | None = None,
+) -> Steps:
     """Instances that carry a card, cheapest first; nothing is said where no cloud has it.
 
     Args:
@@ -48,6 +64,7 @@ def cards_to_rent(draft: Draft, gpu: str, *, count: int = 1, everywhere: bool = 
         gpu: Row of the card.
         count: Cards that the instance must have.
         everywhere: All clouds where none was named, not the default one.
+        min_memory_gib: Host memory that the run needs, in GiB.
     """
     slots = draft.request.slots
     is_open = everywhere and not (slots.provider or slots.providers)
@@ -60,6 +77,7 @@ def cards_to_rent(draft: Draft, gpu: str, *, count: int = 1, everywhere: bool = 
                 "region": None if is_open else default_region(draft),
                 "min_gpu_count": count,
                 "max_gpu_count": max(count, 1),
+                "min_memory_gib": min_memory_gib,
                 "limit": 50,
             },
         ),
@@ -100,6 +118,7 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
                 "min_gpu_memory_gb": round(need_gb + 1, 1),
                 "min_gpu_count": count,
                 "max_gpu_count": count,
+                "min_memory_gib": host_gib(draft, report),
                 "provider": default_provider(draft),
                 "region": default_region(draft),
                 "limit": 50,
@@ -111,6 +130,11 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
     if not isinstance(found, InstancesReport):
         return
     best = cheapest_by_card([r for r in found.instances if runs_on(draft, report, r.gpu)])
+    ram = host_gib(draft, report)
+    if not best and ram is not None:
+        draft.figure("machine_memory", ram, "GiB", formula=f"host need / {_HOST_USABLE}")
+        draft.say("renting.none_with_host", count=count, ram=f"{ram:,.0f} GiB")
+        return
     if not best:
         is_mended = any(change.fits for change in report.changes)
         draft.say("renting.none_fits_as_is" if is_mended else "renting.none_fits")

@@ -40,7 +40,7 @@ from agent.answering.run_words import (
     outcome,
 )
 from agent.answering.shared_prefix import say_shared_prefix
-from agent.answering.verdicts import is_queued, say_verdict, verdict_of
+from agent.answering.verdicts import cannot_start, is_queued, say_verdict, verdict_of
 from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
 from agent.toolbox.memory import MemoryReport
@@ -129,6 +129,8 @@ def _judged(
         verdict = judged_pipeline(draft, report, verdict)
         if verdict == "does_not_fit" and is_queued(draft, report):
             verdict = "depends"
+        if cannot_start(draft, report):
+            verdict = "does_not_fit"
         verdict = judged_kernels(draft, report, card, verdict)
     lacks_fp8 = card is not None and card.fp8_supported is False and slots.quantization == "fp8"
     if _differs(card, report, slots.gpu_mem_gb) or (lacks_fp8 and verdict != "does_not_fit"):

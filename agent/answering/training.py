@@ -108,7 +108,7 @@ def _with_ways(draft: Draft, report: MemoryReport, found: Found, *, is_method_op
     """What makes it fit; the verdict is open where it takes only what was not said."""
     is_saved = yield from ways_out(draft, report, is_method_open=is_method_open)
     reaches_below = report.low_bytes <= (report.usable_bytes or 0)
-    is_short = found.verdict == "does_not_fit"
+    is_short = found.verdict == "does_not_fit" and not _compares_schemes(draft)
     if is_saved and not draft.request.slots.offload and reaches_below and is_short:
         draft.lead("fit.settings_decide")
         return replace(found, verdict="depends")
@@ -216,12 +216,16 @@ def _sharded(
 def _leanest(
     draft: Draft, report: MemoryReport
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Found | None]:
-    """The same run with everything that was left open set to what needs least."""
+    """The same run with everything that was left open set to what needs least.
+
+    The verdict is that of the leanest run only where no length was said and no other scheme, told
+    with the usual settings a turn before, is what it is set against.
+    """
     slots = draft.request.slots
+    length = memory_arguments(slots).get("seq_len")
     lean: dict[str, Any] = {
         "batch": slots.batch or 1,
-        "seq_len": slots.seq_len
-        or (_SHORT_SAMPLED if report.objective == "grpo" else _SHORT_SEQUENCE),
+        "seq_len": length or (_SHORT_SAMPLED if report.objective == "grpo" else _SHORT_SEQUENCE),
         "gradient_checkpointing": slots.gradient_checkpointing or "full",
         "optimizer": slots.optimizer or "adamw-8bit",
         "fused_ce": True,
@@ -233,7 +237,7 @@ def _leanest(
     least = results[0].report
     if not isinstance(least, MemoryReport) or least.verdict in (None, "does_not_fit"):
         return None
-    if slots.seq_len is None and is_language(report):
+    if length is None and is_language(report) and not _compares_schemes(draft):
         say_verdict(draft, least.model_copy(update={"verdict": "tight"}))
         draft.say("fit.leanest_only", need=gib(report.process_bytes), seq=lean["seq_len"],
                   batch=lean["batch"], importance=HEAD)  # fmt: skip
@@ -250,12 +254,21 @@ def _leanest(
     return Found("depends" if is_open else "does_not_fit", memory_range(report), report)
 
 
+def _compares_schemes(draft: Draft) -> bool:
+    """True where a turn only shares out the run of the turn before in another way."""
+    changed = set(draft.request.changed)
+    return bool(changed) and changed <= {"zero_stage", "strategy"}
+
+
 def _say_given_scheme(draft: Draft, report: MemoryReport) -> None:
     slots = draft.request.slots
     if slots.zero_stage == 3 or slots.strategy == "fsdp":
         draft.say("memory.sharded", count=report.gpu_count)
         say_total(draft, report)
-    else:
+    elif slots.zero_stage in (1, 2):
+        draft.say(f"memory.weights_replicated_{slots.zero_stage}", count=report.gpu_count,
+                  weights=gib(report.weights_bytes))  # fmt: skip
+    elif slots.tp is None:
         draft.say("memory.replicated")
 
 

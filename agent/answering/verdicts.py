@@ -44,6 +44,25 @@ def is_queued(draft: Draft, report: MemoryReport) -> bool:
     return is_over and requests_held(draft, report) is not None
 
 
+def cannot_start(draft: Draft, report: MemoryReport) -> bool:
+    """Whether an engine's share of the card that was said is below what has to go into it.
+
+    Weights, work and the cache of one request are what the share has to hold; the CUDA context
+    lies outside of it, and further requests wait.
+    """
+    share = draft.request.slots.gpu_memory_utilization
+    if share is None or report.pool_bytes is None or report.task != "infer":
+        return False
+    if report.verdict in (None, "does_not_fit"):
+        return False
+    held = {a.name: a.value for a in report.assumptions}
+    slots = draft.request.slots
+    asked = int(slots.concurrency or slots.batch or held.get("batch") or 1)
+    waiting = report.kv_cache_bytes - report.kv_cache_bytes // asked
+    inside = report.process_bytes - report.part("cuda_context") - waiting
+    return inside > report.pool_bytes
+
+
 def say_verdict(draft: Draft, report: MemoryReport) -> None:
     """The first sentence: fits or not, the need, and what it is compared with."""
     values: dict[str, object] = {
@@ -63,6 +82,9 @@ def say_verdict(draft: Draft, report: MemoryReport) -> None:
     draft.figure(
         "usable_memory", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",)
     )
+    if cannot_start(draft, report):
+        _say_share_short(draft, report, report.usable_bytes, values)
+        return
     queue = requests_held(draft, report) if is_queued(draft, report) else None
     if queue is not None:
         values |= {"held": queue[0], "asked": queue[1]}
@@ -114,6 +136,22 @@ def _say_pool(draft: Draft, report: MemoryReport, usable: int) -> None:
     key = "memory.pool_short" if is_short and needed <= _MOST_SHARE else "memory.pool_given"
     draft.figure("utilization_needed", round(needed + 0.005, 2), "1", formula="need / usable")
     draft.say(key, share=f"{share:g}", pool=gib(report.pool_bytes), needed=f"{needed + 0.005:.2f}")
+
+
+def _say_share_short(
+    draft: Draft, report: MemoryReport, usable: int, values: dict[str, object]
+) -> None:
+    """The share that was said is too small: the verdict on it, and the share that would do."""
+    assert report.pool_bytes is not None
+    share = draft.request.slots.gpu_memory_utilization
+    needed = report.process_bytes / usable
+    draft.figure("engine_pool", report.pool_bytes, "B", formula="usable * utilization")
+    draft.figure("utilization", share or 0, "1", sources=("user:gpu_memory_utilization",))
+    draft.figure("utilization_needed", round(needed + 0.005, 2), "1", formula="need / usable")
+    key = "share_short" if needed <= _MOST_SHARE else "share_short_card"
+    draft.say(f"memory.{key}", importance=HEAD, share=f"{share:g}", pool=gib(report.pool_bytes),
+              needed=f"{needed + 0.005:.2f}", usable=gib(usable),
+              card=card_name(draft, report), **values)  # fmt: skip
 
 
 _MOST_SHARE = 0.97

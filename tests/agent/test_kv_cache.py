@@ -61,3 +61,17 @@ def test_a_start_up_error_names_the_longest_context_and_the_ways_to_more() -> No
     for told in ("62144", "--max-model-len 61440", "fp8", "AWQ", "--tensor-parallel-size 2"):
         assert told in answer.text
     assert not ungrounded(answer, question=STARTUP)
+
+
+def test_a_latent_is_kept_whole_on_every_card_of_a_tensor_parallel_group() -> None:
+    """DeepSeek-V3: 61 layers * (512 + 64) * 2 B = 70,272 B a token, on each of 8 cards."""
+    told, _ = answered("DeepSeek-V3 每个 token 的 KV cache 多大,TP=8 时每张卡放多少?")
+    assert "70,272" in told.text
+    assert "各存一份" in told.text
+    assert "按 KV 头分到各卡" not in told.text
+
+
+def test_heads_are_split_over_a_tensor_parallel_group() -> None:
+    """Llama-3-70B: 80 layers * 2 * 128 * 2 B = 40,960 B a head; 8 heads over 4 cards are 2."""
+    told, _ = answered("Llama-3-70B KV cache per token with TP=4 on each card?")
+    assert "81,920" in told.text

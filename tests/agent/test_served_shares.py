@@ -60,3 +60,17 @@ def test_prompt_and_answer_share_the_cache() -> None:
 def test_a_need_between_the_share_and_the_card_names_the_share() -> None:
     answer, _ = answered("两张3090 nvlink 跑 llama3 70b awq 8k 上下文 几个并发")
     assert "gpu_memory_utilization" in answer.text.split("\n\n")[0]
+
+
+def test_a_share_below_the_weights_stops_the_server() -> None:
+    """Qwen2.5-14B in bf16: 29.5e9 B are 27.5 GiB; 0.6 of 39.4 GiB is 23.6 GiB."""
+    answer, _ = answered("vLLM Qwen2.5-14B on A100 40GB --gpu-memory-utilization 0.6")
+    assert answer.verdict == "does_not_fit"
+    head = answer.text.partition("\n\n")[0]
+    assert "0.6" in head
+    assert "23.6 GiB" in head
+
+
+def test_a_share_that_holds_the_weights_does_not() -> None:
+    answer, _ = answered("vLLM Qwen2.5-14B on A100 40GB --gpu-memory-utilization 0.9")
+    assert answer.verdict in ("fits", "tight")

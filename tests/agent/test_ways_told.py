@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.memory import MemoryReport
 from tests.agent.answers import answered
 
 
@@ -23,3 +27,43 @@ def test_the_way_is_named(question: str, told: str) -> None:
 def test_states_in_host_memory_are_not_said_to_be_on_the_card() -> None:
     answer, _ = answered("内存 512G 单张 4090,ZeRO-3 offload 全参 7B 行吗")
     assert "0 字节" not in answer.text
+
+
+def test_a_length_of_answers_is_not_shortened_to_make_a_run_fit() -> None:
+    answer, _ = answered("7B QLoRA on T4 max completion length 8192")
+    assert answer.verdict == "does_not_fit"
+    assert "512" not in answer.text.partition("\n\n")[0]
+
+
+def test_states_that_stage_two_shards_are_not_called_replicas() -> None:
+    answer, _ = answered("7B full fine-tune ZeRO-2 on 8×A100 40GB")
+    assert "more cards do not lower" not in answer.text
+    assert "ZeRO-2 shards optimizer states and gradients over 8 cards" in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Llama-3-70B full fine-tune on 32×H100",
+        "serve Qwen3-235B on 8×A100 80GB",
+        "Flux.1-dev NF4 with model cpu offload on RTX 4070 12GB?",
+        "BERT-base fp32 Adam batch 32 on T4",
+    ],
+)
+def test_the_parts_add_up_to_the_need(question: str) -> None:
+    answer, results = answered(question)
+    need = next(r.report for r in results if isinstance(r.report, MemoryReport)).process_bytes
+    told = re.search(r"about \*\*([\d.,]+) GiB\*\*", answer.text)
+    assert told is not None
+    rows = re.findall(r"^\| (?!Part)[^|]+ \| ([\d.,]+) GiB \|$", answer.text, re.MULTILINE)
+    total = sum(float(row.replace(",", "")) for row in rows)
+    assert total == pytest.approx(float(told[1].replace(",", "")), abs=0.06 * len(rows)), need
+
+
+def test_machines_for_offloaded_states_have_the_memory_for_them() -> None:
+    """13B at 18 B a parameter are about 234e9 B: no machine of 128 GiB holds that."""
+    answer, results = answered("13B full fine-tune ZeRO-3 CPU offload on 2×A10, which instance?")
+    names = {offer.instance_type for offer in answer.offers}
+    rows = [r for x in results if isinstance(x.report, InstancesReport) for r in x.report.instances]
+    memory = [r.memory_gib for r in rows if r.instance_type in names]
+    assert all(gib is not None and gib * 2**30 > 234e9 for gib in memory)
