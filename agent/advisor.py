@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -25,6 +26,8 @@ MAX_QUESTION_BYTES = 100_000
 _STEPS_LIMIT = 60
 _PIECE_CHARACTERS = 48
 _SUMMARY_CHARACTERS = 200
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+"""Halves of characters, as a terminal hands on bytes that are no text: nothing can encode them."""
 
 
 class Advisor:
@@ -64,6 +67,7 @@ class Advisor:
         self, question: str, thread: str | None, language: Language | None, *, is_streamed: bool
     ) -> Iterator[Event]:
         started = time.perf_counter()
+        question = _SURROGATES.sub("\ufffd", question)
         refused = _unreadable(question, language or self.settings.language)
         if refused is not None:
             yield from _finish(refused, started, shown="")
@@ -94,6 +98,7 @@ class Advisor:
         self, question: str, thread: str | None, language: Language | None, *, is_streamed: bool
     ) -> AsyncIterator[Event]:
         started = time.perf_counter()
+        question = _SURROGATES.sub("\ufffd", question)
         refused = _unreadable(question, language or self.settings.language)
         if refused is not None:
             for event in _finish(refused, started, shown=""):
