@@ -60,6 +60,10 @@ class Slots(_Record):
     grad_accum: int | None = None
     gradient_checkpointing: Literal["none", "full", "selective"] | None = None
     attention: Literal["eager", "sdpa", "flash"] | None = None
+    fused_ce: bool | None = None
+    """Fused or chunked cross entropy: the logits are never whole in memory (Liger)."""
+    num_generations: int | None = None
+    """Answers that reinforcement learning samples for one prompt: the group."""
     seq_len: int | None = None
     input_len: int | None = None
     output_len: int | None = None

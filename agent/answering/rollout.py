@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from agent.answer import Verdict
 from agent.answering.draft import Draft
 from agent.answering.numbers import gib
@@ -11,6 +13,20 @@ _SAMPLED = ("grpo", "ppo")
 _ENGINES = ("vllm", "vllm-ascend", "sglang")
 _SHARE = 0.3
 """Share of the card that TRL's trainers give an engine on the same card when none is set."""
+
+
+def say_group(draft: Draft, report: MemoryReport) -> None:
+    """How a group of sampled answers is shared out over cards and micro-steps."""
+    group = draft.request.slots.num_generations
+    if report.objective != "grpo" or not group:
+        return
+    held = {assumption.name: assumption.value for assumption in report.assumptions}
+    batch = draft.request.slots.batch or int(held.get("micro_batch_size") or 1)
+    steps = ceil(group / (batch * report.gpu_count))
+    draft.figure("group", group, "1", sources=("user:num_generations",))
+    draft.figure("group_steps", steps, "1", formula="ceil(group / (batch * cards))")
+    draft.say("objective.group", n=group, batch=batch, cards=report.gpu_count, steps=steps,
+              whole=ceil(group / report.gpu_count))  # fmt: skip
 
 
 def say_rollout(draft: Draft, report: MemoryReport, verdict: Verdict) -> Verdict:

@@ -17,7 +17,7 @@ _SLOTS = (
     "model", "params_b", "method", "precision", "precision_mode", "quantization", "kv_cache_dtype",
     "optimizer",
     "lora_rank", "lora_targets", "served_loras",
-    "batch", "grad_accum", "gradient_checkpointing", "attention",
+    "batch", "grad_accum", "gradient_checkpointing", "attention", "fused_ce",
     "seq_len", "output_len", "concurrency", "gpu_memory_utilization", "gpu_layers", "img_size",
     "clip_s", "frames", "beams", "pipeline_offload", "vae_slicing", "vae_tiling",
     "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage",
@@ -36,10 +36,21 @@ def memory_arguments(slots: Slots, *, with_changes: bool = False, **changes: Any
         both = slots.input_len and slots.input_len + (slots.output_len or 0)
         said |= {"seq_len": both, "output_len": slots.output_len if both else None}
     if said["task"] == "train" and said["seq_len"] is None:  # prompt and answer are one sample
-        said["seq_len"] = (slots.input_len or 0) + (slots.output_len or 0) or None
+        both = (slots.input_len or _prompt(slots)) + (slots.output_len or 0)
+        said["seq_len"] = both or int(slots.tokens_per_sample or 0) or None
     said.update(changes)
     said["with_changes"] = with_changes
     return {name: value for name, value in said.items() if value is not None}
+
+
+_PROMPT = 512
+"""Tokens of a prompt that TRL's trainers of reinforcement learning allow when nothing is set."""
+
+
+def _prompt(slots: Slots) -> int:
+    """Tokens of the prompt in front of a sampled answer, where only the answer's are said."""
+    is_sampled = (slots.method or "").split("+")[0] in ("grpo", "ppo")
+    return _PROMPT if is_sampled and slots.output_len else 0
 
 
 _SERVERS = ("vllm", "vllm-ascend", "sglang", "ollama", "llama.cpp", "tgi", "lmdeploy")

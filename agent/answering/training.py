@@ -28,7 +28,7 @@ from agent.answering.parts import (
 from agent.answering.phrases import sentences
 from agent.answering.pipeline import DENOISERS
 from agent.answering.plan import Call
-from agent.answering.rollout import say_rollout
+from agent.answering.rollout import say_group, say_rollout
 from agent.answering.run_words import (
     LANGUAGE_KINDS,
     is_language,
@@ -91,6 +91,7 @@ def training(draft: Draft, *, simulation: SimulationState = "off") -> Steps:
     found = replace(found, verdict=say_rollout(draft, report, found.verdict))
     has_levers = not is_method_open and found.verdict == "fits"
     _say_training_reasons(draft, report, has_levers=has_levers)
+    say_group(draft, report)
     if found.verdict != "fits":
         found = yield from _with_ways(draft, report, found, is_method_open=is_method_open)
     found = say_host_states(draft, report, found)

@@ -7,9 +7,11 @@ from functools import cache
 
 from agent.understanding.data import load
 
-DIGITS = r"(?:\d{1,3}(?:[,_]\d{3}){1,5}(?!\d)|\d{1,15})(?:\.\d{1,9})?"
-"""A number in digits; groups of three may be parted by commas or underscores. Bounded, so that a
-wall of digits costs no more than its length."""
+DIGITS = r"(?:\d{1,3}(?:[,_]\d{3}){1,5}(?!\d)|\d{1,15})(?:\.\d{1,9})?(?:e\+?\d{1,3}(?![a-z0-9.]))?"
+"""A number in digits; groups of three may be parted by commas or underscores, and a power of ten
+may stand behind it (1e6). Bounded, so that a wall of digits costs no more than its length."""
+_GREATEST = 1e18
+"""What no written number is read above: all of them can be multiplied on."""
 HAN = "[零〇一二两俩三四五六七八九十百千半]"
 _LONGEST = 24
 """Characters of the longest number that can be meant."""
@@ -62,6 +64,8 @@ def parse_number(written: str, *, kibi: bool = False) -> float | None:
 
     >>> parse_number("七十亿"), parse_number("120_000"), parse_number("1.5万"), parse_number("半")
     (7000000000.0, 120000.0, 15000.0, 0.5)
+    >>> parse_number("1e6"), parse_number("2.5e3")
+    (1000000.0, 2500.0)
     >>> parse_number("8k", kibi=True), parse_number("120k", kibi=True), parse_number("8k")
     (8192.0, 120000.0, 8000.0)
     """
@@ -91,7 +95,7 @@ def _two_words(written: str) -> float | None:
 
 def _head_value(head: str) -> float | None:
     if head[0].isdigit() or head[0] == "-":
-        return float(head.replace(",", "").replace("_", ""))
+        return min(float(head.replace(",", "").replace("_", "")), _GREATEST)
     if head[0].isascii():
         return english_words().get(head.lower())
     return _han_value(head)

@@ -22,6 +22,7 @@ from agent.understanding.readers.amounts import read_amounts
 from agent.understanding.readers.counts import (
     read_classes,
     read_counts,
+    read_impossible_counts,
     read_loose_tokens,
     read_node_products,
     read_round_the_clock,
@@ -40,6 +41,7 @@ from agent.understanding.readers.pairs import (
     read_patches,
     read_people,
     read_resolutions,
+    read_screens,
     read_shorthand,
 )
 from agent.understanding.readers.pasted import read_pasted
@@ -249,6 +251,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_tallies(document, board)
     read_patches(document, board)
     read_resolutions(document, board)
+    read_screens(document, board)
     read_shorthand(document, board)
     read_in_and_out(document, board)
     read_other_kinds(document, board)
@@ -260,6 +263,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_people(document, board)
     read_amounts(document, board)
     read_counts(document, board)
+    read_impossible_counts(document, board)
     read_loose_tokens(document, board)
     names = [
         (_path_start(document.text, r.start) if r.slot == "model_match" else r.start, r.end)

@@ -23,6 +23,8 @@ class Resolution:
     """ModelSpec of the model meant, where one is."""
     unknown_format: str | None = None
     """A weight format that was written and that no table has."""
+    not_whole: tuple[tuple[str, float], ...] = ()
+    """Slots of whole numbers beside which a fraction stands."""
     unreadable: str | None = None
     """Why a pasted configuration gives no model."""
     is_classic: bool = False

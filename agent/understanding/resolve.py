@@ -23,7 +23,7 @@ from agent.understanding.text import Document
 
 _DIRECT = (
     "precision", "precision_mode", "framework", "library", "optimizer",
-    "gradient_checkpointing", "attention",
+    "gradient_checkpointing", "attention", "fused_ce", "num_generations",
     "strategy", "storage", "os", "billing", "region", "kv_cache_dtype", "zero_stage", "offload",
     "batch", "grad_accum", "seq_len", "input_len", "output_len", "img_size", "lora_rank",
     "lora_targets",
@@ -49,6 +49,7 @@ _PICTURE_KINDS = (*_SEEING_KINDS, "dit", "diffusion-unet")
 def resolve(document: Document, board: Board) -> Resolution:
     """Settle every slot."""
     out = Resolution()
+    out.not_whole = tuple(reading.value for reading in board.of("not_whole"))
     for slot in _DIRECT:
         reading = board.best(slot)
         if reading is not None:

@@ -99,7 +99,7 @@ def _task(document: Document, board: Board, out: Resolution) -> str | None:
         return "both"
     if "train" in kinds:
         return "train"
-    if out.get("epochs") and "infer" not in kinds:
+    if (out.get("epochs") or _says_how_trained(board)) and "infer" not in kinds:
         return "train"
     kind = getattr(out.spec, "kind", None)
     is_classic = board.has("model_small") and not board.has("model_unlisted")
@@ -112,6 +112,11 @@ def _task(document: Document, board: Board, out: Resolution) -> str | None:
     if board.has("model_unlisted") or "infer" in kinds or "run" in kinds or out.spec is not None:
         return "infer"
     return "infer" if out.get("params_b") is not None else None
+
+
+def _says_how_trained(board: Board) -> bool:
+    """Whether an optimizer or the training of all parameters is named."""
+    return board.has("optimizer") or any(r.value == "full" for r in board.of("method_scale"))
 
 
 def _is_denied(document: Document, cue: Reading) -> bool:

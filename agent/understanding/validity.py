@@ -25,11 +25,24 @@ def invalid_values(document: Document, out: Resolution) -> tuple[InvalidValue, .
         value = out.get(slot)
         if value is not None and not _is_inside(value, rule):
             found.append(_of_range(slot, value, rule))
+    found += [_of_range(slot, value, rules["ranges"][slot]) for slot, value in out.not_whole]
+    found += _no_size(document, out, rules["ranges"]["params_b"])
     found += _too_many_positions(out)
     found += _unknown_cards(document, out)
     if out.unreadable is not None and out.get("params_b") is None and out.get("model") is None:
         found.append(_no_model_in(out.unreadable))
     return tuple(found)
+
+
+_NO_SIZE = re.compile(r"(?<![a-z0-9])-?(?:nan|inf|infinity|∞)\s?(?:b(?![a-z0-9])|亿)")
+
+
+def _no_size(document: Document, out: Resolution, rule: dict[str, Any]) -> list[InvalidValue]:
+    """A size that is no number ("NaNB")."""
+    found = _NO_SIZE.search(document.text)
+    if found is None or out.get("params_b") is not None or out.get("model") is not None:
+        return []
+    return [_of_range("params_b", document.span(found.start(), found.end()).text, rule)]
 
 
 def _no_model_in(reason: str) -> InvalidValue:
@@ -45,20 +58,36 @@ def _no_model_in(reason: str) -> InvalidValue:
     )
 
 
+def _number(value: Any) -> float:
+    """A number, or the amount of a sum of money."""
+    return float(getattr(value, "amount", value))
+
+
 def _is_inside(value: Any, rule: dict[str, Any]) -> bool:
-    number = getattr(value, "amount", value)
+    number = _number(value)
     low, high = rule.get("above"), rule.get("most")
     return (low is None or number > low) and (high is None or number <= high)
 
 
 def _of_range(slot: str, value: Any, rule: dict[str, Any]) -> InvalidValue:
-    given = f"{getattr(value, 'amount', value):g}"
+    given = value if isinstance(value, str) else f"{_number(value):.12g}"
+    most = rule.get("most")
+    is_above = (
+        most is not None
+        and not isinstance(value, str)
+        and _number(value) > most
+        and not rule["allowed_en"].endswith(f"{most:g}")
+    )
+    limit_zh = f",不超过 {most:.12g}" if is_above else ""
+    limit_en = f" and at most {most:.12g}" if is_above else ""
     return InvalidValue(
         field=slot,
         given=given,
-        allowed=rule["allowed_en"],
-        message_zh=f"{rule['name_zh']} {given} 无效,必须是{rule['allowed_zh']}。",
-        message_en=f"{rule['name_en']} {given} is not valid; it must be {rule['allowed_en']}.",
+        allowed=rule["allowed_en"] + limit_en,
+        message_zh=f"{rule['name_zh']} {given} 无效,必须是{rule['allowed_zh']}{limit_zh}。",
+        message_en=(
+            f"{rule['name_en']} {given} is not valid; it must be {rule['allowed_en']}{limit_en}."
+        ),
     )
 
 
@@ -140,9 +169,12 @@ def _card_shapes() -> tuple[re.Pattern[str], ...]:
         r"(?P<name>(?:rtx|gtx|geforce rtx|quadro|tesla|radeon|mi)\s?-?[a-z]?\d{2,4}[a-z]{0,2}"
         r"(?:\s?(?:ti|super))?)(?![a-z0-9])"
     )
+    hundreds = r"(?P<name>[abhlv][1-9]00[a-z]?)(?![a-z0-9.\-])"  # as makers of servers name them
     plain = r"(?P<name>[abhlvtp]\d{1,4}[a-z]{0,2})(?![a-z0-9.\-])"
     return (
         re.compile(rf"(?<![a-z0-9]){named}"),
+        re.compile(rf"(?:(?<![a-z])(?:on|an?|the)\s|\d\s?[x*]\s?|[张块])(?:nvidia )?{hundreds}"),
+        re.compile(rf"(?<![a-z0-9.\-]){hundreds}\s\d{{2,3}}\s?gi?b(?![a-z])"),
         re.compile(rf"(?:{before})\s{{0,2}}(?:nvidia |英伟达)?{plain}"),
         re.compile(rf"(?<![a-z0-9.\-]){plain}\s{{0,2}}(?:{after})"),
     )

@@ -52,6 +52,26 @@ _NO_CARDS = re.compile(
 )
 
 
+_NO_COUNT = re.compile(
+    r"(?:(?<![a-z])(?:on|using|with|rent|buy|have)\s|[在用租买])\s?"
+    r"(?P<n>0|-\d{1,4}|[1-9]\d{0,3}\.\d{1,3})\s?(?:x|张|块|片)?\s?\Z"
+)
+"""In front of a card: none of it, fewer than none, or a card and a piece of another."""
+
+
+def read_impossible_counts(document: Document, board: Board) -> None:
+    """Note "on 0 A10", "on -3 A10" and "on 1.5 A10": counts that no machine has."""
+    text = document.text
+    for card in board.of("card"):
+        found = _NO_COUNT.search(text[max(0, card.start - 20) : card.start])
+        count = float(found["n"]) if found is not None else 1.0
+        place = card.start - len(found[0]) if found is not None else 0
+        if count != int(count):
+            board.add("not_whole", ("gpu_count", count), place, card.start)
+        elif count <= 0:
+            board.add("impossible_count", int(count), place, card.start)
+
+
 _OWNS_NONE = re.compile(
     r"(?:我|我们|手里|手头|手上|家里|机器|电脑|服务器|现有|这里|这边|上面?)[^\d,。;\n]{0,4}(?:有|是|装了?|插了?)?\s?\Z|有\s?\Z"
     r"|(?<![a-z])(?:have|has|got|with|own|owning|having|there are|exactly)\s(?:exactly\s)?\Z"

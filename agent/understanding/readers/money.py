@@ -17,7 +17,7 @@ _MOST = 60
 _START = r"(?<!\d)"
 _AMOUNT = rf"(?:{DIGITS}|{HAN}{{1,9}})(?:\s?(?:[kw](?![a-z0-9])|[万千]))?"
 _FRONT = re.compile(
-    rf"(?P<currency>usd|us\$|cny|rmb|\$|¥|€|人民币|美元|美金)\s?(?P<amount>{_AMOUNT})"
+    rf"(?P<currency>usd|us\$|cny|rmb|\$|¥|€|人民币|美元|美金)\s?-?(?P<amount>{_AMOUNT})"
 )
 _BACK = re.compile(
     rf"(?<![a-z0-9.])(?P<amount>{_AMOUNT})\s?(?P<currency>grand|usd|cny|rmb|dollars?|bucks|yuan|\$|¥"
@@ -72,6 +72,8 @@ _REFUSED = re.compile(
     r"|租不起|受不了|is too much|is out|is a no)"
 )
 """A price that is refused: what may be spent."""
+_NEGATIVE = re.compile(r"(?:预算|budget|usd|cny|rmb|[$¥€])\s?(?:of|is|是|为|[:=])?\s?-\Z")
+"""In front of an amount that is signed: "$-50", "budget: -50"."""
 _GRAND = 1000
 _DOLLARS = {"grand", "usd", "us$", "$", "dollar", "dollars", "bucks", "刀", "美元", "美金"}
 Per = Literal["hour", "month", "total"]
@@ -193,6 +195,8 @@ def _note(
         return
     if "grand" in found[0]:
         amount *= _GRAND
+    if slot == "budget" and _NEGATIVE.search(document.text[max(0, start - 12) : start]):
+        amount = -amount
     behind = _PER.match(document.text, found.end())
     lead = _LEAD.search(before)
     unit = behind["unit"] if behind else lead["unit"] if lead else None

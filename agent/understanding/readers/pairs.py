@@ -31,6 +31,28 @@ def read_resolutions(document: Document, board: Board) -> None:
         document.take(found.start(), found.end())
 
 
+_SCREEN = re.compile(
+    r"(?<![a-z0-9.])(?P<k>[248])\s?k[ \-]?(?=(?:分辨率|超清|高清)?的?(?:图|照片|画面|视频|影像)"
+    r"|(?:resolution )?(?:images?|photos?|pictures?|frames?|videos?|footage|resolution|uhd)"
+    r"(?![a-z]))"
+)
+_THOUSANDS = re.compile(r"(?:images|photos|pictures|frames|videos)(?![a-z])|的?(?:图|照片)")
+"""What a small k counts: a name of a size is written with a capital."""
+_WIDTHS = {"2": 2560, "4": 3840, "8": 7680}
+"""Pixels across a screen of that name: QHD, UHD (3840x2160), UHD-2."""
+
+
+def read_screens(document: Document, board: Board) -> None:
+    """Note "4K images" by the longer side of a picture of that name, 3840x2160, in pixels."""
+    for found in islice(_SCREEN.finditer(document.rest()), _MOST):
+        counted = _THOUSANDS.match(document.text, found.end())
+        if counted and "K" not in document.span(found.start(), found.end()).text:
+            continue  # "2k images": two thousand
+        width = _WIDTHS[found["k"]]
+        board.add("img_size", width, found.start(), found.end(), weight=3.0)
+        document.take(found.start(), found.end())
+
+
 _PATCHES = re.compile(
     r"(?<![\d.])(?P<count>\d{2,6})\s?[x*]\s?(?P<side>14|16|28|32)\s?[x*]\s?(?P=side)(?!\d)"
 )

@@ -110,7 +110,7 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
         frozenset(map(gram_of, keys)),
         units,
         float(row.get("min", -1e18)),
-        float(row.get("max", 1e18)),
+        float(row.get("max", 1e22)),
         tuple(row.get("unless_behind", ())),
         tuple(weak),
     )
@@ -165,11 +165,32 @@ def read_quantities(document: Document, board: Board) -> None:
         if not _is_figure_of_speech(text, *candidate.found.span("number"))
         and _value(rule, candidate.found) is not None
     ]
+    _note_fractions(document, board, text)
     for candidate in _shared_out(found):
         match, rule = candidate.found, candidate.rule
         value = _value(rule, match)
         board.add(rule.slot, value, match.start(), match.end(), weight=candidate.score)
         document.take(*match.span("number"))
+
+
+_WHOLE = ("batch", "grad_accum", "lora_rank", "seq_len", "tp", "pp")
+"""Slots beside whose words a bare fraction can mean nothing else."""
+_CLAUSE_ENDS = re.compile(
+    r"\s*(?:[,;?!)\n]|\Z|(?:on|with|and|at|in|seq|能|吗|会|行|可以)(?![a-z]))"
+)
+
+
+def _note_fractions(document: Document, board: Board, text: str) -> None:
+    """Note "batch 0.5": a fraction of what is counted in whole numbers."""
+    for rule in _rules():
+        if rule.slot not in _WHOLE or rule.before is None or not rule.grams & grams_of(text):
+            continue
+        for found in islice(compiled(rule.before).finditer(text), _MOST):
+            value = parse_number(found["number"], kibi=rule.kind == "tokens")
+            if value is None or value == int(value) or not _CLAUSE_ENDS.match(text, found.end()):
+                continue
+            board.add("not_whole", (rule.slot, value), found.start(), found.end())
+            document.take(*found.span("number"))
 
 
 _EACH = 1.5

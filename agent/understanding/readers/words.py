@@ -31,6 +31,14 @@ _BARE_FULL = re.compile(
 """A bare "full" at the end of a clause or before a training word: full fine-tuning."""
 
 
+_SIZED_FULL = re.compile(
+    r"(?:(?<=\db )|(?<=\db, )|(?<=\d b ))full"
+    r"(?=,?\s(?:adam|adafactor|sgd|lion|muon|galore|pure|mixed|amp|bf16|fp16|on|with|in|at|and|vs|or|batch|bs|seq|using|\d{1,4}\s?x|[abhlvt]\d))"
+)
+"""A "full" between a size and a setting: how it is trained, where training is spoken of."""
+_SPEAKS_OF_TRAINING = ("optimizer", "zero_stage", "strategy", "grad_accum", "epochs")
+
+
 _NOT = ("不", "没", "无", "别", "w/o ")
 """Right in front of a word: it is not done."""
 
@@ -68,6 +76,8 @@ def _read_plain(document: Document, board: Board, text: str) -> None:
             if value is not None:
                 board.add(slot, value, hit.start, hit.end)
     _read_mode(text, board)
+    for hit in words("fused_ce").find(text):
+        board.add("fused_ce", not _is_off(text, hit), hit.start, hit.end)
     for hit in words("zero_stage").find(text):
         board.add("zero_stage", int(hit.value), hit.start, hit.end)
     for hit in words("offload").find(text):
@@ -167,10 +177,18 @@ def _read_methods(text: str, board: Board) -> None:
         board.add("method_scale", "full", denied[0].start, denied[0].end)
     for bare in _BARE_FULL.finditer(text):
         board.add("method_scale", "full", bare.start(), bare.end())
+    for sized in _SIZED_FULL.finditer(text) if _is_of_training(text, board) else ():
+        board.add("method_scale", "full", sized.start(), sized.end())
     for hit in words("method_goal").find(text):
         board.add("method_goal", hit.value, hit.start, hit.end)
     for hit in words("task").find(text):
         board.add("task_cue", hit.value, hit.start, hit.end)
+
+
+def _is_of_training(text: str, board: Board) -> bool:
+    """Whether a text speaks of training: by its words, or by a setting that only training has."""
+    is_said = any(hit.value == "train" for hit in words("task").find(text))
+    return is_said or any(board.has(slot) for slot in _SPEAKS_OF_TRAINING)
 
 
 def _read_quantization(text: str, board: Board) -> None:
