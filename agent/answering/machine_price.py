@@ -31,7 +31,8 @@ _RATE = re.compile(
 )
 """A price for a unit of time."""
 _PRICE = re.compile(
-    r"how much|cost|price|rate|charge|fee|rent|多少钱|几块钱|价|费用|贵|租|花多少|块钱",
+    r"how much|cost|price|(?<![a-z])rate(?![a-z])|charge|(?<![a-z])fees?(?![a-z])|rental"
+    r"|多少钱|几块钱|价|费用|租金|(?:月|包).{0,6}多少|花多少|块钱",
     re.IGNORECASE,
 )
 _SPANS = (

@@ -81,6 +81,30 @@ def test_a_rate_asked_for_after_a_run_assumes_no_data() -> None:
     assert "A100" in answer.offers[0].gpu_name
 
 
+def test_a_day_that_is_to_be_enough_for_a_training_asks_no_price() -> None:
+    answer, _ = answered("能不能租一张 A10 微调 7B, 训练一天够吗")
+    assert "一天（24 小时）约" not in answer.text
+
+
+def test_a_processor_of_the_arm_kind_is_told() -> None:
+    """The T4G types of AWS have Neoverse processors; those with a T4 have Intel ones."""
+    answer, _ = answered("I have $50, QLoRA 7B on 50k samples of 512 tokens, which GPU to rent?")
+    for line in answer.text.splitlines():
+        if "`g5g." in line and "(1×" in line:
+            assert "ARM" in line
+        if "`g4dn." in line:
+            assert "ARM" not in line
+
+
+def test_a_job_of_known_size_is_told_with_its_money() -> None:
+    """50,000 samples of 512 tokens are 25.6 million tokens: hours within a day on any such card."""
+    answer, results = answered("I have $50, LoRA 7B on 50k samples of 512 tokens, which to rent?")
+    search = next(r for r in results if r.name == "recommend")
+    work = search.arguments["samples"] * search.arguments["tokens_per_sample"]
+    assert work == pytest.approx(25.6e6)
+    assert "this job takes about" in answer.text
+
+
 @pytest.mark.parametrize("question", ["竞价实例跑 7B LoRA 24 小时,多久存一次?",
                                       "30h QLoRA 7B on spot, how often to save?"])  # fmt: skip
 def test_a_save_of_adapters_is_that_of_the_adapters(question: str) -> None:
