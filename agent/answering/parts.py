@@ -110,8 +110,10 @@ def _say_largest(draft: Draft, report: MemoryReport, states: int, per_param: str
                  formula="weights + gradients + optimizer_states")  # fmt: skip
     draft.figure("activations_and_temporaries", work, "B", formula="activations + workspaces")
     draft.figure("everything_else", rest, "B", formula="process - states - activations")
-    draft.say(f"memory.why_small_{largest}", bytes=per_param, states=gib(states), work=gib(work),
-              rest=gib(rest))  # fmt: skip
+    has_gradients = 2 * report.part("gradients") >= report.part("weights")
+    held = draft.phrase(f"memory.{'held_all' if has_gradients else 'held_no_gradients'}")
+    draft.say(f"memory.why_small_{largest}", bytes=per_param, held=held, states=gib(states),
+              work=gib(work), rest=gib(rest))  # fmt: skip
 
 
 def _params(params: int) -> str:

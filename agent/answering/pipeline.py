@@ -8,6 +8,7 @@ from agent.answering.numbers import gib
 from agent.toolbox.memory import ChangeOut, MemoryReport
 
 DENOISERS = ("diffusion-unet", "dit")
+_NARROW = "pipeline_offload=model-nf4"
 _MILD = 1
 """Rank up to which a change costs only time."""
 
@@ -24,6 +25,10 @@ def judged_pipeline(draft: Draft, report: MemoryReport, verdict: Verdict) -> Ver
     if verdict != "does_not_fit" or slots.pipeline_offload or slots.offload:
         return verdict
     way = _mildest(report)
+    narrow = next((c for c in report.changes if c.fits and c.name == _NARROW), None)
+    if way is None and narrow is not None:
+        draft.lead("pipeline.depends_narrow", need=gib(narrow.after_bytes))
+        return "depends"
     if way is None:
         ways = [c for c in report.changes if c.fits]
         if ways and all("sequential" in c.name for c in ways):

@@ -43,6 +43,9 @@ def ways_out(
     items += lengths
     if not is_method_open:
         items += yield from _lighter_methods(draft, report)
+    same = yield from _sharded_on_same(draft, report)
+    if same is not None:
+        items.append(_told(draft, "fit.way_sharded", same, count=same.gpu_count))
     more = yield from _more_cards(draft, report)
     if more is not None:
         draft.figure("cards", more.gpu_count, "1", formula="fewest of 2, 4, 8 that fit")
@@ -100,6 +103,13 @@ def _more_cards(draft: Draft, report: MemoryReport) -> _Steps:
         if other is not None:
             return other
     return None
+
+
+def _sharded_on_same(draft: Draft, report: MemoryReport) -> _Steps:
+    """The same run with its weights sharded too, over the cards it has."""
+    if report.gpu_count < 2 or draft.request.slots.zero_stage not in (0, 1, 2):
+        return None
+    return (yield from _tried(draft, report, zero_stage=3))
 
 
 def _offloaded(draft: Draft, report: MemoryReport) -> _Steps:

@@ -67,3 +67,22 @@ def test_machines_for_offloaded_states_have_the_memory_for_them() -> None:
     rows = [r for x in results if isinstance(x.report, InstancesReport) for r in x.report.instances]
     memory = [r.memory_gib for r in rows if r.instance_type in names]
     assert all(gib is not None and gib * 2**30 > 234e9 for gib in memory)
+
+
+def test_sharding_on_the_same_cards_is_a_way_out_of_stage_two() -> None:
+    """7B over 8 cards at stage 3: 18 B x 6.7e9 / 8 are 14 GiB of states on each, below 23.5."""
+    answer, _ = answered("7B 全参 ZeRO-2 8 张 4090")
+    assert "同样 8 张卡改用 ZeRO-3/FSDP" in answer.text
+
+
+def test_narrow_weights_and_parts_in_turn_are_tried_together() -> None:
+    """Flux at 16 bit keeps 22 GiB of denoiser; in NF4 the text encoders' 9.1 GiB are the most."""
+    answer, _ = answered("Flux.1-dev inference on 12GB 4070?")
+    assert answer.verdict == "depends"
+    assert "10.0 GiB" in answer.text.partition("\n\n")[0]
+
+
+def test_bytes_at_a_peak_without_gradients_are_not_said_to_hold_them() -> None:
+    """fp32 Adam: 4 B of weights and 8 of states are held in the forward pass, gradients later."""
+    answer, _ = answered("BERT-base fp32 Adam batch 32 on T4")
+    assert "weights and optimizer states (12 bytes per parameter at the peak)" in answer.text

@@ -191,6 +191,11 @@ def _pipeline_options(workload: InferenceWorkload) -> Iterator[_Option]:
     )  # fmt: skip
     if workload.model.kind == "dit":
         yield change("weight_format=nf4", "4-bit weights by bitsandbytes", 3, weight_format="nf4")
+        if workload.pipeline_offload is None:
+            yield change(
+                "pipeline_offload=model-nf4", "4-bit weights, one model on the card at a time", 2,
+                pipeline_offload="model", weight_format="nf4",
+            )  # fmt: skip
 
 
 def _text_options(workload: InferenceWorkload) -> Iterator[_Option]:
