@@ -77,8 +77,8 @@ class Correction(_Record):
     premise: str
     fact: str
     source: str
-    kind: str = Field(default="", exclude=True)
-    """The row that it is from, for composers; empty where it is of none. Not part of an answer."""
+    kind: str = Field(default="", exclude_if=lambda kind: not kind)
+    """The row that it is from, for composers; empty, and left out, in an answer."""
 
 
 class OfferOut(_Record):

@@ -50,7 +50,7 @@ class Draft:
         self._corrections: dict[str, Correction] = {}
         self._told: set[str] = set()
         for given in request.corrections:
-            self.correct(given.premise, given.fact, given.source)
+            self.correct(given.premise, given.fact, given.source, kind=given.kind)
         self._offers: list[OfferOut] = []
         self._tool_calls: list[ToolCallOut] = []
         self.follow_ups: list[str] = []
@@ -150,11 +150,12 @@ class Draft:
         """What was assumed so far."""
         return tuple(self._assumptions.values())
 
-    def correct(self, premise: str, fact: str, source: str) -> None:
+    def correct(self, premise: str, fact: str, source: str, *, kind: str = "") -> None:
         """Puts a false premise right: among the answer's corrections and in its text."""
         if self.language == "zh":
             premise, fact = tidy(premise), tidy(fact)
-        self._corrections.setdefault(fact, Correction(premise=premise, fact=fact, source=source))
+        found = Correction(premise=premise, fact=fact, source=source, kind=kind)
+        self._corrections.setdefault(fact, found)
 
     @property
     def corrections(self) -> tuple[Correction, ...]:
@@ -207,7 +208,7 @@ class Draft:
             assumptions=self.assumptions,
             figures=tuple(self._figures.values()),
             citations=tuple(self._citations.values()),
-            corrections=tuple(self._corrections.values()),
+            corrections=tuple(c.model_copy(update={"kind": ""}) for c in self.corrections),
             offers=tuple(self._offers),
             clarifying_question=self.request.clarifying_question,
             follow_ups=tuple(dict.fromkeys(self.follow_ups))[:4],

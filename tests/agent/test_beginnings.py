@@ -6,6 +6,7 @@ import pytest
 
 from agent.answering.processors import memory_bandwidth
 from agent.answering.zero_stages import stages_asked
+from agent.request import Request
 from agent.understanding import parse
 from agent.understanding.scope import is_unfinished
 from tests.agent.answers import answer
@@ -123,7 +124,10 @@ def test_a_larger_card_to_choose_is_no_sum() -> None:
     assert not parse("2×3090 or one 48GB card for a 13B LoRA?").corrections
 
 
-def test_a_corrections_row_is_not_part_of_the_answer() -> None:
-    correction = parse("两块 3090 显存自动合成 48G 吗").corrections[0]
-    assert correction.kind == "pooled_memory"
-    assert "kind" not in correction.model_dump()
+def test_a_corrections_row_is_kept_in_the_request_and_left_out_of_the_answer() -> None:
+    question = "两块 3090 显存自动合成 48G 吗"
+    request = parse(question)
+    assert request.corrections[0].kind == "pooled_memory"
+    assert Request.model_validate_json(request.model_dump_json()) == request
+    told = answer(question).model_dump(mode="json")["corrections"]
+    assert all(set(row) == {"premise", "fact", "source"} for row in told)
