@@ -60,10 +60,10 @@ def _say_need(draft: Draft, found: Found) -> None:
     report, slots = found.report, draft.request.slots
     if report is None:
         return
-    width = 2.0 if slots.quantization is None else 0.55
-    whole = report.params * width
+    # Weights of serving are split over the cards; a replica of training is whole.
+    whole = report.weights_bytes * (1 if slots.task == "train" else max(report.gpu_count, 1))
     ranks = slots.gpu_count or 1
-    draft.figure("weights_on_disk", whole, "B", formula="params * bytes of a parameter")
+    draft.figure("weights_on_disk", whole, "B", formula="weights as stored")
     draft.figure("limit_for_one", whole * _ROOM, "B", formula="weights * 1.2")
     draft.figure("weights_of_all_ranks", whole * ranks, "B", formula="weights * ranks")
     draft.say("container_oom.need", whole=gib(whole), room=gib(whole * _ROOM), importance=HEAD)

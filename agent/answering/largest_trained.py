@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from agent.answering.assumed import say_assumptions
 from agent.answering.draft import DETAIL, HEAD, Draft
 from agent.answering.largest import asks_largest
 from agent.answering.numbers import gib
@@ -61,6 +62,7 @@ def compose(request: Request, context: Context) -> Plan:
         draft.figure("most_bytes_of_a_parameter", 18, "B", formula="offloaded states and weights")
         draft.say(f"largest.limit_{limit}")
     draft.say("largest.trained_beyond", importance=DETAIL)
+    say_assumptions(draft, best[0][2])
     return draft.finish("depends", memory=memory_range(best[0][2]))
 
 

@@ -61,13 +61,17 @@ def corrected(request: Request) -> Request:
     """The request with the premises of this module among its corrections."""
     known = {(c.source, c.premise) for c in request.corrections}
     sources = {c.source for c in request.corrections}
+    is_told = any(c.kind == "adapter_share" for c in request.corrections)
     added = tuple(
-        c for check in _CHECKS for c in check(request)
+        c for check in _CHECKS if not (is_told and check is _frozen_base) for c in check(request)
         if (c.source, c.premise) not in known and c.source not in sources
     )  # fmt: skip
     if not added:
         return request
-    changed = request.model_copy(update={"corrections": request.corrections + added})
+    kept = request.corrections
+    if _real_card(request) is not None or premise_claims.real_card_of_type(request) is not None:
+        kept = tuple(c for c in kept if c.kind != "instance_card")  # these name the memory too
+    changed = request.model_copy(update={"corrections": kept + added})
     slots = request.slots
     has_run = slots.params_b is not None and (slots.gpu or slots.gpu_mem_gb) is not None
     if has_run and request.intent == "concept":
@@ -124,7 +128,7 @@ def _near_claim(text: str) -> bool:
 def _type_memory(request: Request) -> Iterator[Correction]:
     """A type said to carry a card with more or less memory than it has."""
     found = _real_card(request)
-    if found is not None:
+    if found is not None and premise_claims.real_card_of_type(request) is None:
         name, said, card, memory, source = found
         yield _worded(request, "type", source, name=name, said=f"{said:g}", card=card,
                       memory=f"{memory:g}", total=_in_all(request, name, memory))  # fmt: skip
