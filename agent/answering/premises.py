@@ -69,8 +69,8 @@ def corrected(request: Request) -> Request:
     if not added:
         return request
     kept = request.corrections
-    if _real_card(request) is not None or premise_claims.real_card_of_type(request) is not None:
-        kept = tuple(c for c in kept if c.kind != "instance_card")  # these name the memory too
+    if premise_claims.real_card_of_type(request) is not None:
+        kept = tuple(c for c in kept if c.kind != "instance_card")  # told with its memory too
     changed = request.model_copy(update={"corrections": kept + added})
     slots = request.slots
     has_run = slots.params_b is not None and (slots.gpu or slots.gpu_mem_gb) is not None
