@@ -132,8 +132,9 @@ def _say_memory(
     """The memory of the run; it fits where the rate asked for is reached as well."""
     slots = draft.request.slots
     results = yield (
-        Call("estimate_memory", memory_arguments(slots, task="infer", concurrency=None)),
-    )
+        Call("estimate_memory", memory_arguments(
+            slots, task="infer", concurrency=None, **_same_clip(report))),
+    )  # fmt: skip
     draft.use(*results)
     memory = results[0].report
     if not isinstance(memory, MemoryReport) or memory.verdict is None:
@@ -153,6 +154,14 @@ def _say_memory(
     is_short = need is not None and need > report.per_s.low
     verdict = "depends" if is_short and verdict == "fits" else verdict
     return Found(verdict, memory_range(memory), memory)
+
+
+def _same_clip(report: ItemReport) -> dict[str, Any]:
+    """The pixels and frames that the time was told for: side of the square with as many pixels."""
+    if report.size is None:
+        return {}
+    width, _, height = report.size.partition("x")
+    return {"img_size": round((int(width) * int(height)) ** 0.5), "frames": report.frames}
 
 
 def _arguments(draft: Draft, **changes: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.answer import AssumptionOut, MemoryRange
 from agent.answering.draft import DETAIL, HEAD, Draft
+from agent.answering.host import in_one_memory
 from agent.answering.numbers import gib, whole
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.processors import cores_of, memory_bandwidth
@@ -113,7 +114,8 @@ def _say_sizes(
         if not isinstance(memory, MemoryReport) or not isinstance(time, TimeReport):
             continue
         rate = time.stream_tokens_per_s
-        total = memory.process_bytes + memory.host_ram_bytes - memory.part("cuda_context")
+        memory = in_one_memory(memory)
+        total = memory.process_bytes
         holds = total <= usable
         draft.figure(f"{name}: host need", total, "B", formula="weights + cache + buffers")
         told = _told(draft, name, rate)

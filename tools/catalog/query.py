@@ -190,7 +190,8 @@ def _points(offer: InstanceOffer, need: Need) -> Iterator[tuple[str, bool | None
         if least is not None:
             yield name, None if has is None else has >= least
     if need.max_gpu_count is not None:
-        yield "gpu_count", (offer.gpu_count or 0) <= need.max_gpu_count
+        known = offer.gpu_count is not None
+        yield "gpu_count", (offer.gpu_count or 0) <= need.max_gpu_count if known else None
     card = gpu_of(offer)
     features: tuple[tuple[str, bool | None, bool | None], ...] = (
         ("nvlink", need.nvlink, has_nvlink(offer)),

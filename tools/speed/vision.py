@@ -43,8 +43,11 @@ class ImageJob:
     """Images per GPU and step."""
     global_batch: float | None = None
     image_px: int | None = None
-    steps: int = 1
-    """Denoising steps of one image (diffusion alone); guided ones run twice a step."""
+    steps: int | None = None
+    """Denoising steps of one image (diffusion alone; guided ones run twice a step).
+
+    None: one pass of a U-Net or another network, the usual steps of a diffusion transformer.
+    """
     frames: int | None = None
     """Frames of a video (diffusion alone)."""
     num_gpus: int = 1
@@ -108,7 +111,7 @@ def image_parts(
     precision = _precision(job, device)
     style = engine_style(job.engine)
     training = job.task == "train"
-    count = 3.0 if training else float(job.steps)
+    count = 3.0 if training else float(job.steps or 1)
     if net.is_guided and not training:
         count *= GUIDANCE
     width = 2.0 if precision == "16" else (1.0 if precision == "int8" else 4.0)
@@ -124,7 +127,7 @@ def image_parts(
     if style != "plain":
         traffic *= c["fused"]
     memory = traffic / device.bytes_per_s
-    floor_ms = c["floor_train"] if training else c["floor_infer"] * job.steps
+    floor_ms = c["floor_train"] if training else c["floor_infer"] * (job.steps or 1)
     if style == "optimised":
         floor_ms *= 0.1
     elif style == "compiled":
@@ -222,7 +225,7 @@ def _denoised(job: ImageJob) -> ImageSpeed:
             model=job.model,
             precision=job.precision,
             engine=job.engine,
-            steps=job.steps if job.steps > 1 else None,
+            steps=job.steps,
             image_px=job.image_px,
             frames=job.frames,
             batch=max(1, int(job.batch or 1)),

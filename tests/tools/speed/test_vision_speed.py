@@ -200,3 +200,14 @@ def test_a_diffusion_transformer_is_timed_by_its_tokens() -> None:
     direct = denoising_speed(DenoisingJob(gpu="A100 80GB", model="FLUX.1-dev", steps=28))
     assert image.samples_per_s.value == pytest.approx(1 / direct.seconds.value)
     assert {figure.name for figure in image.figures()} >= {"seconds", "samples_per_s"}
+
+
+def test_one_denoising_step_is_no_usual_number_of_them() -> None:
+    def rate(steps: int | None) -> float:
+        job = ImageJob(
+            gpu="A100 80GB", model="black-forest-labs/FLUX.1-dev", task="infer", steps=steps
+        )
+        return image_speed(job).samples_per_s.value
+
+    assert rate(None) == pytest.approx(rate(28))  # what its pipeline runs
+    assert rate(1) > 1.5 * rate(2) > rate(28)
