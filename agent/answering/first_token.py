@@ -92,7 +92,6 @@ def _say_least(draft: Draft, model: ModelReport, card: GpuReport, prompt: int) -
     draft.figure("prefill_work", work, "TFLOP", formula="2 * parameters * prompt tokens")
     draft.figure("peak", peak * cards, "TFLOPS", formula="dense BF16 of a card * cards")
     draft.figure("least_wait", least, "s", formula="prefill_work / peak")
-    draft.figure("usual_wait", 2 * least, "s", formula="at half of the peak")
     draft.say("first_token.least", prompt=f"{prompt:,}", work=f"{work:,.0f}",
               peak=f"{peak * cards:,.0f}", least=format_significant(least, 2),
-              usual=format_significant(2 * least, 2), importance=HEAD)  # fmt: skip
+              importance=HEAD)  # fmt: skip

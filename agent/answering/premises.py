@@ -1,7 +1,6 @@
-"""False premises that only a registry's figures can put right: added to a request's corrections.
+"""False premises put right beside those that the reader of a text finds by its phrases.
 
-The reader of a text finds premises by its words; these need the size that was left out, the card
-that a type really carries, or the bandwidth beside the compute.
+Most need a registry's figures: the size that was left out, or the card that a type really carries.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from collections.abc import Callable, Iterator
 
 from agent.answer import Correction
 from agent.answering import premise_claims
-from agent.answering.phrases import phrase, tidy
+from agent.answering.phrases import phrase
+from agent.answering.premise_claims import worded
 from agent.request import Request
 from tools.units import format_significant
 
@@ -79,14 +79,6 @@ def corrected(request: Request) -> Request:
     return _on_real_card(changed)
 
 
-def _worded(request: Request, row: str, source: str, **fields: object) -> Correction:
-    language = request.language
-    told = [phrase(f"premises.{row}_{part}", language, **fields) for part in ("premise", "fact")]
-    if language == "zh":
-        told = [tidy(text) for text in told]
-    return Correction(premise=told[0], fact=told[1], source=source)
-
-
 def _frozen_base(request: Request) -> Iterator[Correction]:
     """The small share that LoRA trains taken for all that it needs."""
     slots, text = request.slots, request.search_query
@@ -96,7 +88,7 @@ def _frozen_base(request: Request) -> Iterator[Correction]:
     if _SMALL_SHARE.search(text) and _CONCLUDES.search(text):
         width = 4 if slots.precision == "fp32" else 2
         name = (slots.model or f"{slots.params_b:g}B").rsplit("/", 1)[-1]
-        yield _worded(request, "frozen", "rule:lora_base", model=name, width=width,
+        yield worded(request, "frozen", "rule:lora_base", model=name, width=width,
                       params=f"{slots.params_b:.3g}",
                       bytes=format_significant(width * slots.params_b, 3))  # fmt: skip
 
@@ -106,14 +98,14 @@ def _states(request: Request) -> Iterator[Correction]:
     text = request.search_query
     both = _RECOMPUTE.search(text) is not None and _STATES.search(text) is not None
     if both and request.intent in ("concept", "fit_check", "oom_diagnosis") and _near_claim(text):
-        yield _worded(request, "states", "rule:gradient_checkpointing")
+        yield worded(request, "states", "rule:gradient_checkpointing")
 
 
 def _segments(request: Request) -> Iterator[Correction]:
     """The allocator's switch taken for more memory."""
     text = request.search_query
     if _SEGMENTS.search(text) and _HELPS.search(text):
-        yield _worded(request, "segments", "rule:expandable_segments")
+        yield worded(request, "segments", "rule:expandable_segments")
 
 
 def _near_claim(text: str) -> bool:
@@ -130,7 +122,7 @@ def _type_memory(request: Request) -> Iterator[Correction]:
     found = _real_card(request)
     if found is not None and premise_claims.real_card_of_type(request) is None:
         name, said, card, memory, source = found
-        yield _worded(request, "type", source, name=name, said=f"{said:g}", card=card,
+        yield worded(request, "type", source, name=name, said=f"{said:g}", card=card,
                       memory=f"{memory:g}", total=_in_all(request, name, memory))  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from agent.conversations.limits import LimitedConnection
 if TYPE_CHECKING:
     from psycopg import Connection
 
-log = logging.getLogger("xuanka.conversations")
 _WAIT_S = 5.0
 """Longest wait for a connection."""
 _SETUP_LOCK = 7_110_109

@@ -10,14 +10,12 @@ from typing import Any, NamedTuple
 
 from tools.speed.hardware import Card
 from tools.speed.results import load_data
-from tools.speed.shapes import Shape
+from tools.speed.shapes import USUAL_EXPERTS, Shape
 
 SMOOTHNESS = 4.0
 """Power of the mean that joins a launch floor and the work behind it."""
 MOST_ARITHMETIC = 0.85
 """No prefill uses more than this share of the dense peak."""
-USUAL_EXPERTS = 64
-"""Experts of a layer where the model does not say."""
 USUAL_EXPERTS_A_TOKEN = 8
 """Experts that a token passes through, the same."""
 MOST_BANDWIDTH = 0.95

@@ -18,6 +18,8 @@ from tools.provenance import Assumption
 ENCODER_KINDS = {"encoder", "embedding", "reranker"}
 SIZE_TOLERANCE = 0.25
 """A registry row whose size is further off than this from the stated one is not the model meant."""
+USUAL_EXPERTS = 64
+"""Experts of a layer where the model does not say."""
 
 
 @dataclass(frozen=True, slots=True)

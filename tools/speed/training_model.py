@@ -11,14 +11,12 @@ from dataclasses import dataclass
 
 from tools.speed.hardware import Card
 from tools.speed.results import load_data
-from tools.speed.shapes import Shape
+from tools.speed.shapes import USUAL_EXPERTS, Shape
 from tools.speed.workload import link_gbps, transport_of
 
 GPUS_PER_NODE = 8
 SMOOTHNESS = 3.0
 """Power of the mean that joins a floor and a load: 1 adds them, infinity takes the larger."""
-USUAL_EXPERTS = 64
-"""Experts of a layer where the model does not say."""
 
 
 @dataclass(frozen=True, slots=True)

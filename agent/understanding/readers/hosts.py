@@ -32,7 +32,6 @@ PROCESSOR = (
     r"|i[3579][ -]?\d{4,5}[a-z]{0,2}|ampere ?one|graviton|鲲鹏|kunpeng|海光|hygon|飞腾"
 )
 """Families of processors, as part of a regular expression on folded text."""
-_NAMED = re.compile(rf"(?<![a-z0-9])(?:{PROCESSOR})(?![a-z])")
 
 
 def read_hosts(document: Document, board: Board) -> None:
@@ -46,6 +45,3 @@ def read_hosts(document: Document, board: Board) -> None:
             board.add("vcpu", cores, found.start("cores"), found.end("cores"), weight=3.0)
             board.add("host_ram_gb", ram_gb, found.start("ram"), found.end("unit"), weight=3.0)
             document.take(found.start(), found.end())
-    named = _NAMED.search(document.text)
-    if named is not None:
-        board.add("processor", named[0], named.start(), named.end())
