@@ -20,6 +20,7 @@ COMMANDS = {
     "estimate": "memory of a run, from flags or a file of cases",
     "fit": "does it fit this card, and what to change",
     "speed": "training and serving speed, from flags or a file of cases",
+    "copy": "how long data takes to move, and what the traffic costs",
     "models": "the model registry",
     "gpus": "the GPU table",
     "catalog": "cloud instance types and prices",

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from tools.catalog.regions import region_group, regions_named
     from tools.catalog.scan import InstanceMention, scan_instances
     from tools.catalog.sweeping import Rental, SweepRow, catalog_cards, cheapest_rentals, sweep
+    from tools.catalog.traffic import TrafficCost, TrafficPrice, traffic_cost, traffic_prices
 
 _HOMES = {
     "Constraints": "constraints",
@@ -120,6 +121,10 @@ _HOMES = {
     "catalog_cards": "sweeping",
     "cheapest_rentals": "sweeping",
     "sweep": "sweeping",
+    "TrafficCost": "traffic",
+    "TrafficPrice": "traffic",
+    "traffic_cost": "traffic",
+    "traffic_prices": "traffic",
 }
 
 __all__ = [
@@ -147,6 +152,8 @@ __all__ = [
     "SpotQuote",
     "SpotRecord",
     "SweepRow",
+    "TrafficCost",
+    "TrafficPrice",
     "Uncertain",
     "UsableMemory",
     "Work",
@@ -182,6 +189,8 @@ __all__ = [
     "spot_records",
     "sweep",
     "today",
+    "traffic_cost",
+    "traffic_prices",
     "usable_memory",
 ]
 

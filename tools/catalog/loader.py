@@ -46,6 +46,7 @@ _NOT_PROVIDERS = {
     "regions.csv",
     "spot_policy.csv",
     "spot_observed.csv",
+    "traffic.csv",
 }
 FREE = "free"
 
