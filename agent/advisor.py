@@ -321,7 +321,7 @@ def _finish(answer: Answer, started: float, *, shown: str) -> Iterator[Event]:
 
 def _unreadable(question: str, language: Language | None) -> Answer | None:
     """The one-sentence answer to an empty or an oversized question."""
-    from agent.answering.refusals import empty_question, oversized_question
+    from agent.answering.concepts.refusals import empty_question, oversized_question
 
     if not question.strip():
         return empty_question(language)

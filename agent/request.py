@@ -156,6 +156,16 @@ class Slots(_Record):
     os: str | None = None
     dataset: str | None = None
 
+    @property
+    def has_model(self) -> bool:
+        """Whether a model, or its size, is known."""
+        return self.model is not None or self.params_b is not None
+
+    @property
+    def has_card(self) -> bool:
+        """Whether a card is named; "none" says that there is none."""
+        return self.gpu not in (None, "none")
+
 
 class Span(_Record):
     """Where in the text a slot was read."""
@@ -219,3 +229,11 @@ class Request(_Record):
     """What a concept question is about: ids of guidance topics."""
     search_query: str = ""
     """The text to search guidance with, stripped of logs and noise."""
+    marks: tuple[str, ...] = ()
+    """What else the words say: marks of understanding/data/marks, "room.name"."""
+    amounts: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    """Numbers that are no slot, by "room.name", in the order of the text."""
+
+    def says(self, *marks: str) -> bool:
+        """Whether any of these marks stands in the text."""
+        return any(mark in self.marks for mark in marks)

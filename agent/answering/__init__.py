@@ -1,10 +1,16 @@
-"""From a request to an answer: one composer a family of intents."""
+"""From a request to an answer.
+
+A composer is a module with `compose(request, context)`. One answers each intent; before it come
+those that answer one narrower question whatever its intent: they have `applies(request, context)`
+as well and stand in the `ASKED` list of their room, the more telling first.
+"""
 
 from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import cache
 from types import ModuleType
 from typing import cast
 
@@ -12,42 +18,31 @@ from agent.answer import Intent
 from agent.answering.plan import Context, Plan
 from agent.request import Request
 
-_MODULES: dict[Intent, str] = {
-    "catalog_lookup": "catalog",
-    "concept": "concept",
-    "cost_estimate": "cost",
-    "ecs_vs_gpu": "cpu_or_gpu",
-    "fit_check": "fit",
-    "gpu_compare": "compare",
-    "invalid_input": "outside",
-    "io_bottleneck": "loading",
-    "multi_gpu_plan": "plans",
-    "network_distributed": "network",
-    "oom_diagnosis": "oom",
-    "out_of_scope": "outside",
-    "probe_local": "local",
-    "recommend_instance": "rent",
-    "serving_plan": "plans",
-    "spot_checkpoint": "spot",
-    "time_estimate": "times",
+_BY_INTENT: dict[Intent, str] = {
+    "catalog_lookup": "renting.catalog",
+    "concept": "concepts.concept",
+    "cost_estimate": "money.cost",
+    "ecs_vs_gpu": "hosts.cpu_or_gpu",
+    "fit_check": "fitting.fit",
+    "gpu_compare": "concepts.compare",
+    "invalid_input": "concepts.outside",
+    "io_bottleneck": "links.loading",
+    "multi_gpu_plan": "speed.plans",
+    "network_distributed": "links.network",
+    "oom_diagnosis": "failures.oom",
+    "out_of_scope": "concepts.outside",
+    "probe_local": "failures.local",
+    "recommend_instance": "renting.rent",
+    "serving_plan": "speed.plans",
+    "spot_checkpoint": "money.spot",
+    "time_estimate": "speed.times",
 }
-
-_CAPABILITIES = (
-    "beginnings", "usual_nets",
-    "environment", "engine_start", "zero_stages", "first_token", "card_balance", "flash_error",
-    "busy_cards",
-    "eval_oom", "container_oom",
-    "prefill_oom", "file_and_need", "kv_cache", "token_cost",
-    "remaining", "budget_hours", "sums", "speech_on_cpu", "llm_on_cpu", "items", "busbw", "hybrid",
-    "adapter_links", "instance_race", "replicas", "storage_rate", "saves", "family_sizes", "worth",
-    "spot_notice", "cpu_type", "by_need", "loading", "id_tables", "largest_trained",
-    "objective_extra", "host",
-    "pooled", "shared_card",
-    "occupied",
-    "accumulation", "machine_price",
+_ROOMS = (
+    "concepts", "failures", "money", "speed", "links", "renting", "hosts", "fitting", "sizing",
 )  # fmt: skip
-"""Modules that answer one kind of question whatever its intent, asked in this order first: each
-has `applies(request, context)` and `compose(request, context)`."""
+"""Rooms in the order in which their composers are asked."""
+_INSTEAD = ("hosts.cpu_or_gpu", "speed.times", "speed.plans")
+"""Composers of an intent that take what was asked in the words of another, asked last."""
 _LEFT_ALONE = ("out_of_scope", "invalid_input")
 _IMPORTING = threading.Lock()
 
@@ -58,11 +53,33 @@ def _module(name: str) -> ModuleType:
         return importlib.import_module(f"agent.answering.{name}")
 
 
+@cache
+def asked() -> tuple[str, ...]:
+    """Composers of narrower questions, in the order in which they are asked."""
+    of_rooms = (f"{room}.{name}" for room in _ROOMS for name in _module(room).ASKED)
+    return (*of_rooms, *_INSTEAD)
+
+
+def composer_of(request: Request, context: Context) -> str:
+    """Name of the composer that answers a request, with its room.
+
+    >>> from agent.understanding import parse
+    >>> composer_of(parse("KV cache of Qwen2.5-7B per token?"), Context())
+    'sizing.kv_cache'
+    """
+    return next(_takers(request, context), _BY_INTENT[request.intent])
+
+
+def _takers(request: Request, context: Context) -> Iterator[str]:
+    if request.intent not in _LEFT_ALONE:
+        yield from (name for name in asked() if _module(name).applies(request, context))
+
+
 def compose(request: Request, context: Context) -> Plan:
-    """The plan for a request, by its intent; attributes of a type that are asked come first."""
-    request = _module("premises").corrected(request)
-    facts = _module("catalog_facts")
-    families = _module("families")
+    """The plan for a request; attributes of a type that are asked come first."""
+    request = _module("concepts.premises").corrected(request)
+    facts = _module("renting.catalog_facts")
+    families = _module("sizing.families")
     if families.applies(request):
         plan = cast(Plan, families.told(request, lambda named: _composed(named, context)))
     else:
@@ -71,27 +88,4 @@ def compose(request: Request, context: Context) -> Plan:
 
 
 def _composed(request: Request, context: Context) -> Plan:
-    if request.intent not in _LEFT_ALONE:
-        for capability in map(_module, _CAPABILITIES):
-            if capability.applies(request, context):
-                return cast(Plan, capability.compose(request, context))
-    inverse, prices = _module("inverse"), _module("prices")
-    if inverse.is_inverse(request):
-        return cast(Plan, inverse.compose_inverse(request))
-    if prices.is_price_of_several(request):
-        return cast(Plan, _module("catalog").compose(request, context))
-    if _module("spot").is_saving_of_card(request):
-        return cast(Plan, _module("spot").compose(request, context))
-    if prices.is_price_ranking(request):
-        return cast(Plan, prices.compose_ranking(request))
-    name = _MODULES[request.intent]
-    if name == "fit" and request.slots.task == "infer" and _module("decode").asks_speed(request):
-        name = "plans"
-    if name == "fit" and _module("decode").asks_training_speed(request):
-        name = "times"
-    if _module("tables").is_for_host(request, name):
-        name = "cpu_or_gpu"
-    if name == "fit" and request.slots.task != "train" and _module("plans").is_split(request):
-        name = "plans"
-    composer = cast(Callable[[Request, Context], Plan], _module(name).compose)
-    return composer(request, context)
+    return cast(Plan, _module(composer_of(request, context)).compose(request, context))

@@ -34,6 +34,8 @@ class PriceOut(Row):
     source: str
     locator: str
     """Where the price stands, for a reader."""
+    note: str | None = None
+    """What its source says beside it: nothing upfront, post-paid, ..."""
 
 
 class SpotOut(Row):
@@ -141,11 +143,11 @@ def instance_out(offer: InstanceOffer, region: str | None = None) -> InstanceOut
     from tools.catalog.prices import cheapest, prices_of, spot_quote
 
     best = cheapest(offer, region=region)
-    listed = [p for p in prices_of(offer, region=region) if p.billing == "subscription"]
+    listed = list(prices_of(offer, region=region, billing="subscription"))
     if best is None:
-        there = list(prices_of(offer, region=region, billing="on_demand"))
+        sold = list(prices_of(offer, region=region, billing="on_demand"))
         undated = [p for p in prices_of(offer, billing="on_demand") if p.region is None]
-        listed += (there or undated)[:1]
+        listed = [*(sold or undated)[:1], *listed]
     quote = spot_quote(offer, region=region)
     return InstanceOut(
         provider=offer.provider,
@@ -166,8 +168,8 @@ def instance_out(offer: InstanceOffer, region: str | None = None) -> InstanceOut
         local_storage_gb=offer.local_storage_gb,
         regions=_regions(offer),
         status=offer.status,
-        price=_price_out(best) if best is not None else None,
-        listed=tuple(_price_out(p) for p in listed[:3]),
+        price=price_out(best) if best is not None else None,
+        listed=tuple(price_out(p) for p in listed[:3]),
         spot=None
         if quote is None
         else SpotOut(
@@ -192,7 +194,8 @@ def _regions(offer: InstanceOffer) -> tuple[str, ...]:
     return tuple(sorted({price.region for price in prices if price.region is not None}))
 
 
-def _price_out(price: object) -> PriceOut:
+def price_out(price: object) -> PriceOut:
+    """A price of the catalog as reports carry it."""
     from tools.catalog import Price
     from tools.catalog.prices import today
 
@@ -207,6 +210,7 @@ def _price_out(price: object) -> PriceOut:
         is_old=price.is_old(today=today()),
         source=price.source.id,
         locator=price.source.locator,
+        note=price.note,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a text asks, read from the order of its words (table: data/frames.yaml).
+"""What a text asks, read from the order of its words (tables: data/frames.yaml, data/marks/).
 
 A frame is a row of word classes that follow one another within a clause: "which" ... "card" ...
 "should I" asks for a recommendation whatever stands between. Names of cards, models and instance
@@ -8,7 +8,7 @@ types count as one word each, so a long name moves nothing apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -54,36 +54,6 @@ class _Frame:
     barred: tuple[str, ...]
 
 
-@cache
-def _classes() -> dict[str, PhraseTable]:
-    return {name: PhraseTable({name: rows}) for name, rows in _rows()["classes"].items()}
-
-
-@cache
-def _rows() -> dict[str, dict[str, list[str]]]:
-    rows = load("frames")
-    plain = {
-        name: [phrase for phrase in phrases if phrase not in _SIGNS]
-        for name, phrases in rows["classes"].items()
-    }
-    return {"classes": plain, "frames": rows["frames"]}
-
-
-@cache
-def _signs_of(name: str) -> tuple[str, ...]:
-    """Signs of names that count as words of a class."""
-    if name in _SIGNS:
-        return (_SIGNS[name],)
-    return tuple(_SIGNS[p] for p in load("frames")["classes"][name] if p in _SIGNS)
-
-
-@cache
-def _frames() -> tuple[_Frame, ...]:
-    return tuple(
-        _frame(kind, written) for kind, rows in _rows()["frames"].items() for written in rows
-    )
-
-
 def _frame(kind: str, written: str) -> _Frame:
     steps: list[tuple[str, int]] = []
     barred: list[str] = []
@@ -97,6 +67,76 @@ def _frame(kind: str, written: str) -> _Frame:
             steps.append((token, gap))
             gap = _USUAL_GAP
     return _Frame(kind, tuple(steps), tuple(barred))
+
+
+class FrameBook:
+    """Classes of words, and the rows of classes that make a frame."""
+
+    def __init__(
+        self, classes: Mapping[str, Iterable[str]], frames: Mapping[str, Iterable[str]]
+    ) -> None:
+        """Compiles the tables.
+
+        Args:
+            classes: Name -> phrases; <card>, <model>, <instance> and <provider> stand for names.
+            frames: Kind -> rows as written in the data files.
+
+        Raises:
+            ValueError: If a row names a class that is not there.
+        """
+        self._signs = {
+            name: tuple(_SIGNS[phrase] for phrase in phrases if phrase in _SIGNS)
+            for name, phrases in classes.items()
+        } | {name: (sign,) for name, sign in _SIGNS.items()}
+        self._classes = {
+            name: PhraseTable({name: [phrase for phrase in phrases if phrase not in _SIGNS]})
+            for name, phrases in classes.items()
+        }
+        self._frames = tuple(_frame(kind, row) for kind, rows in frames.items() for row in rows)
+        for frame in self._frames:
+            for name in (*(step for step, _ in frame.steps), *frame.barred):
+                if name not in self._signs and name not in _FIGURES:
+                    raise ValueError(f"frame {frame.kind!r} names {name!r}, which is no class")
+
+    def kinds(self, signed: str) -> frozenset[str]:
+        """Kinds of frames that stand in a text with signs for its names."""
+        hits = _Hits(self, signed)
+        return frozenset(frame.kind for frame in self._frames if _holds(frame, signed, hits))
+
+    def words(self, signed: str) -> frozenset[str]:
+        """Classes of which a word, or a name, stands in the text."""
+        hits = _Hits(self, signed)
+        return frozenset(name for name in self._classes if hits.of(name))
+
+    def find(self, name: str, text: str) -> list[Span]:
+        """Where words of a class stand."""
+        if name in _FIGURES:
+            return [hit.span() for hit in _FIGURES[name].finditer(text)][:_MOST_HITS]
+        spans = [(at, at + 1) for sign in self._signs[name] for at in _places(text, sign)]
+        if name in self._classes:
+            spans += [(hit.start, hit.end) for hit in self._classes[name].every(text)]
+        return spans
+
+
+class _Hits:
+    """Where the classes of a book stand in one text, looked up once."""
+
+    def __init__(self, book: FrameBook, text: str) -> None:
+        self._book, self._text = book, text
+        self._found: dict[str, list[Span]] = {}
+
+    def of(self, name: str) -> list[Span]:
+        found = self._found.get(name)
+        if found is None:
+            found = sorted(self._book.find(name, self._text))[:_MOST_HITS]
+            self._found[name] = found
+        return found
+
+
+@cache
+def _book() -> FrameBook:
+    rows = load("frames")
+    return FrameBook(rows["classes"], rows["frames"])
 
 
 def with_signs(text: str, board: Board) -> str:
@@ -123,29 +163,30 @@ def asked(text: str, board: Board) -> frozenset[str]:
         text: Folded text, as long as the one that was read.
         board: What was read in it.
     """
-    signed = with_signs(text, board)
-    if len(signed) > _HEAD + _TAIL:
-        signed = signed[:_HEAD] + "\n" + signed[-_TAIL:]
-    hits: dict[str, list[Span]] = {}
-    return frozenset(frame.kind for frame in _frames() if _holds(frame, signed, hits))
+    return _book().kinds(shortened(with_signs(text, board)))
 
 
-def _holds(frame: _Frame, text: str, hits: dict[str, list[Span]]) -> bool:
-    for start, end in _hits_of(frame.steps[0][0], text, hits):
+def shortened(signed: str) -> str:
+    """Head and tail of a long text: the parts in which a question is looked for."""
+    if len(signed) <= _HEAD + _TAIL:
+        return signed
+    return signed[:_HEAD] + "\n" + signed[-_TAIL:]
+
+
+def _holds(frame: _Frame, text: str, hits: _Hits) -> bool:
+    for start, end in hits.of(frame.steps[0][0]):
         reached = _follow(frame.steps[1:], end, text, hits)
         if reached is not None and not _is_barred(frame, start, reached, text, hits):
             return True
     return False
 
 
-def _follow(
-    steps: Sequence[tuple[str, int]], place: int, text: str, hits: dict[str, list[Span]]
-) -> int | None:
+def _follow(steps: Sequence[tuple[str, int]], place: int, text: str, hits: _Hits) -> int | None:
     """Where the last step ends, or None where a step is missing."""
     if not steps:
         return place
     name, gap = steps[0]
-    for start, end in _hits_of(name, text, hits):
+    for start, end in hits.of(name):
         if start < place:
             continue
         between = text[place:start]
@@ -163,31 +204,15 @@ def _words_in(text: str) -> int:
     return len(_WORD.findall(text)) + _BREAK_COSTS * len(_BREAK.findall(text))
 
 
-def _is_barred(frame: _Frame, start: int, end: int, text: str, hits: dict[str, list[Span]]) -> bool:
+def _is_barred(frame: _Frame, start: int, end: int, text: str, hits: _Hits) -> bool:
     low, high = start - _BESIDE, end + 4 * _BESIDE
     return any(
         low <= hit[0] < high
         and not _PART.search(text[end : hit[0]])
         and not _PART.search(text[hit[1] : start])
         for name in frame.barred
-        for hit in _hits_of(name, text, hits)
+        for hit in hits.of(name)
     )
-
-
-def _hits_of(name: str, text: str, hits: dict[str, list[Span]]) -> list[Span]:
-    found = hits.get(name)
-    if found is None:
-        found = hits[name] = sorted(_find(name, text))[:_MOST_HITS]
-    return found
-
-
-def _find(name: str, text: str) -> list[Span]:
-    if name in _FIGURES:
-        return [hit.span() for hit in _FIGURES[name].finditer(text)][:_MOST_HITS]
-    spans = [(place, place + 1) for sign in _signs_of(name) for place in _places(text, sign)]
-    if name not in _SIGNS:
-        spans += [(hit.start, hit.end) for hit in _classes()[name].every(text)]
-    return spans
 
 
 def _places(text: str, sign: str) -> list[int]:

@@ -79,7 +79,7 @@ def _is_other_size(out: Resolution, last: Request) -> bool:
 
 def _asks_saving(text: str, out: Resolution, last: Request) -> bool:
     """Whether a few words ask what another setting saves of the job before ("int4能省到多少")."""
-    job = last.slots.model is not None or last.slots.params_b is not None
+    job = last.slots.has_model
     setting = any(out.get(slot) is not None for slot in ("quantization", "method", "precision"))
     own = any(out.get(slot) is not None for slot in (*_SUBJECT, "gpu", "gpus"))
     reasons = table("cues", "why").has(text)
@@ -138,7 +138,7 @@ def _answers(last: Request, text: str) -> bool:
 
 def _is_bare(text: str, out: Resolution, last: Request) -> bool:
     """A few words that only make sense as a change of what was said ("8k", "两张卡", "fp8?")."""
-    job = last.slots.model is not None or last.slots.params_b is not None
+    job = last.slots.has_model
     if table("cues", "define").has(text):
         return False
     topical = any(out.get(slot) is not None for slot in ("instance", "provider", "billing"))

@@ -15,6 +15,7 @@ from agent.understanding.goal import goal_of, settle_goal
 from agent.understanding.intent import choose_intent, features_of, frame_features, has_frame
 from agent.understanding.language import language_asked, language_of
 from agent.understanding.leaning import last_job, leans_on
+from agent.understanding.marks import amounts_in, marks_in
 from agent.understanding.phrases import table
 from agent.understanding.premise_scene import Scene
 from agent.understanding.premises import corrections_for
@@ -58,7 +59,7 @@ from agent.understanding.scope import is_out_of_scope, points_back, set_aside
 from agent.understanding.taken_back import drop_taken_back
 from agent.understanding.terse import asks_card_figure, is_only_settings, said_again, still_ranges
 from agent.understanding.text import Document, blanked
-from agent.understanding.topics import has_telling_topic, search_query, topics_of
+from agent.understanding.topics import has_telling_topic, search_query, told_lines, topics_of
 from agent.understanding.validity import absurd_slots, invalid_values
 
 _NAMES = ("model_match", "model_family", "model_small", "card", "instance_mention", "quiet")
@@ -207,6 +208,7 @@ def _request(
     document, out = turn.document, turn.out
     scene = _scene(turn.whole, turn.orders, turn.board, out, turn.pasted)
     outside = intent == "out_of_scope"
+    told = with_signs(told_lines(document, turn.orders), turn.board)
     return Request(
         language=spoken,
         intent=intent,
@@ -225,6 +227,8 @@ def _request(
         ignored=tuple(document.span(start, end) for start, end in turn.orders),
         topics=turn.topics,
         search_query=search_query(document, turn.orders),
+        marks=marks_in(told),
+        amounts=amounts_in(told),
     )
 
 
@@ -347,7 +351,7 @@ def _changes_job(turn: _Turn, base: Request) -> bool:
 def _asked_of_job(text: str, last: Request) -> Intent | None:
     """Money or time of the job before, where one was spoken of."""
     slots = last.slots
-    if slots.model is None and slots.params_b is None and slots.gpu is None:
+    if not slots.has_model and slots.gpu is None:
         return None
     if table("cues", "cost").has(text):
         return "cost_estimate"

@@ -87,7 +87,7 @@ def asks_card_figure(text: str, out: Resolution) -> bool:
 
 def asks_trait_of_it(text: str, out: Resolution, last: Request) -> bool:
     """Whether "it" is the card that the turn before asked about ("does it have NVLink?")."""
-    about_card = last.intent == "concept" and last.slots.gpu not in (None, "none")
+    about_card = last.intent == "concept" and last.slots.has_card
     own = any(
         out.get(slot) is not None for slot in ("gpu", "gpus", "model", "params_b", "instance")
     )

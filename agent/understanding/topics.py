@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agent.understanding.phrases import tables
-from agent.understanding.text import Document
+from agent.understanding.text import Document, blanked
 
 _LONGEST_QUERY = 300
 _LOG_LINE = re.compile(
@@ -13,6 +13,7 @@ _LOG_LINE = re.compile(
 )
 _SETTING_LINE = re.compile(r"^\s*[\"']?[a-z0-9_]{3,40}[\"']?\s*[:=]\s*\S", re.IGNORECASE)
 _ERROR = re.compile(r"(?<![\w.])(?:[\w.]{0,60}(?:Error|Exception)|error|fatal): [^\n]{8,}")
+_FOLDED_ERROR = re.compile(_ERROR.pattern, re.IGNORECASE)
 _ERROR_CHARS = 300
 """Of messages of failures: what they say is asked about, whatever stands in front in the line."""
 
@@ -55,6 +56,30 @@ def search_query(document: Document, orders: list[tuple[int, int]]) -> str:
     if not prose and failed in query:
         failed = ""
     return re.sub(r"\s+", " ", f"{query} {failed}").strip()
+
+
+_SPOKEN_HEAD, _SPOKEN_TAIL = 1200, 600
+
+
+def told_lines(document: Document, orders: list[tuple[int, int]]) -> str:
+    """The folded text with blanks in place of orders, log lines and settings.
+
+    What a log says of a failure stays; of a long text head and tail do. Offsets are kept.
+    """
+    lines = blanked(document.text, orders).splitlines(keepends=True)
+    kept = [_spoken_line(line) for line in lines]
+    text = "".join(kept if any(line.strip() for line in kept) else lines)
+    if len(text) <= _SPOKEN_HEAD + _SPOKEN_TAIL:
+        return text
+    return blanked(text, [(_SPOKEN_HEAD, len(text) - _SPOKEN_TAIL)])
+
+
+def _spoken_line(line: str) -> str:
+    if not (_LOG_LINE.search(line) or _SETTING_LINE.match(line)):
+        return line
+    failed = _FOLDED_ERROR.search(line)
+    said = failed.span() if failed is not None else (0, 0)
+    return blanked(line, [(0, said[0]), (said[1], len(line.rstrip("\n")))])
 
 
 def _printable(text: str) -> str:

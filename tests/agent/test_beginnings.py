@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.answering.processors import memory_bandwidth
-from agent.answering.zero_stages import stages_asked
+from agent.answering.hosts.processors import memory_bandwidth
+from agent.answering.sizing.zero_stages import stages_asked
 from agent.request import Request
 from agent.understanding import parse
 from agent.understanding.scope import is_unfinished

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from agent import Advisor, Answer
-from agent.answering.need_words import read_need
+from agent.answering.renting.need_words import read_need
 from agent.understanding import parse
 from tools.catalog import InstanceOffer, cheapest, get_instance, has_nvlink, is_bare_metal
 from tools.gpus import get_gpu

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent import ungrounded
-from agent.answering.catalog_facts import attributes_asked
+from agent.answering.renting.catalog_facts import attributes_asked
 from agent.understanding import parse
 from tests.agent.answers import answered
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agent.answering.disk_choice import asks_disk
+from agent.answering.links.disk_choice import asks_disk
 from agent.understanding import parse
 from tests.agent.answers import answer
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.answering.inverse import is_inverse
+from agent.answering.plan import Context
+from agent.answering.sizing.inverse import applies
 from agent.settings import Settings
 from agent.toolbox import build_toolbox
 from agent.toolbox.limits import LimitReport
@@ -38,7 +39,7 @@ PLAIN = [
 def test_the_number_that_is_looked_for(question: str, goal: str) -> None:
     request = parse(question)
     assert request.goal == goal
-    assert is_inverse(request)
+    assert applies(request, Context())
 
 
 @pytest.mark.parametrize("question", PLAIN)

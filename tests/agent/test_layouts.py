@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.answer import Answer
-from agent.answering.busbw import links_gbps, measured_gb_s
+from agent.answering.links.busbw import links_gbps, measured_gb_s
 from agent.toolbox.memory import MemoryReport
 from tests.agent.answers import answered
 from tools.units import GIB

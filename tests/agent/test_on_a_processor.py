@@ -6,7 +6,7 @@ import pytest
 
 from agent import ungrounded
 from agent.answer import Answer
-from agent.answering.processors import memory_bandwidth
+from agent.answering.hosts.processors import memory_bandwidth
 from agent.understanding import parse
 from tests.agent.answers import answered
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.advisor import Advisor
-from agent.answering.draft import Draft
-from agent.answering.passages import on_the_point, say_passages, shortened
+from agent.answering.telling.draft import Draft
+from agent.answering.telling.passages import on_the_point, say_passages, shortened
 from agent.grounding import ungrounded
 from agent.request import Request, Slots
 from agent.toolbox.guidance import PassageOut

@@ -14,8 +14,8 @@ import pytest
 from agent import Advisor
 from agent.answer import Answer
 from agent.answering import compose
+from agent.answering.fitting.simulated import asks_exact
 from agent.answering.plan import Context, advance
-from agent.answering.simulated import asks_exact
 from agent.settings import Settings
 from agent.toolbox import ToolResult, build_toolbox
 from agent.toolbox.memory import MemoryArguments, PartOut, estimate_memory

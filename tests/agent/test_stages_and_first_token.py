@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.answer import Answer
-from agent.answering.zero_stages import stages_asked
+from agent.answering.sizing.zero_stages import stages_asked
 from tests.agent.answers import answered
 
 

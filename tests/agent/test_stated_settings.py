@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent import Advisor
-from agent.answering.run_words import memory_arguments
+from agent.answering.telling.run_words import memory_arguments
 from agent.toolbox.memory import MemoryReport
 from agent.understanding import parse
 from agent.understanding.numerals import parse_number

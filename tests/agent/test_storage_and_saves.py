@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.answer import Answer
-from agent.answering.engine_start import lower_share
-from agent.answering.storage_rate import object_stores
+from agent.answering.failures.engine_start import lower_share
+from agent.answering.links.storage_rate import object_stores
 from tests.agent.answers import answered
 from tools.units import GIB
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent import Settings, Tool, build_toolbox
-from agent.answering.phrases import families, full_width, sentences
+from agent.answering.telling.phrases import families, full_width, sentences
 from agent.backends.breaker import CircuitBreaker
 
 SENTENCES = [

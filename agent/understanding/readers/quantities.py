@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -86,7 +86,27 @@ def _either(phrases: list[str], *, leading: bool) -> str:
 
 @cache
 def _rules() -> tuple[_Rule, ...]:
-    return tuple(_rule(slot, row) for slot, row in load("quantities").items())
+    return rules_of(load("quantities"))
+
+
+def rules_of(rows: dict[str, dict[str, Any]]) -> tuple[_Rule, ...]:
+    """Rules of a table in the format of data/quantities.yaml."""
+    return tuple(_rule(slot, row) for slot, row in rows.items())
+
+
+def stated(text: str, rules: Sequence[_Rule]) -> dict[str, tuple[float, ...]]:
+    """Numbers that each rule finds in a text, in order; one number may serve several rules."""
+    found: dict[str, tuple[float, ...]] = {}
+    for rule in rules:
+        by_place = {
+            candidate.found.span("number"): value
+            for candidate in _candidates(rule, text)
+            if not _is_figure_of_speech(text, *candidate.found.span("number"))
+            and (value := _value(rule, candidate.found)) is not None
+        }
+        if by_place:
+            found[rule.slot] = tuple(by_place[span] for span in sorted(by_place))
+    return found
 
 
 def _rule(slot: str, row: dict[str, Any]) -> _Rule:

@@ -1,0 +1,72 @@
+"""A process that a container's memory limit killed: host memory, and what the limit must exceed."""
+
+from __future__ import annotations
+
+import re
+
+from agent.answering.fitting.serving import serving
+from agent.answering.fitting.training import training
+from agent.answering.plan import Context, Plan
+from agent.answering.telling.draft import BODY, HEAD, Draft
+from agent.answering.telling.found import Found, settled
+from agent.answering.telling.numbers import gib
+from agent.request import Request
+
+_KILLED = re.compile(
+    r"oom[-_ ]?kill|oomkilled|memcg|memory cgroup|exit(?:ed)?(?: with)?(?: code)?:? ?137"
+    r"|退出码 ?137"
+    r"|out of memory: killed|被(?:系统|内核)?(?:杀|kill)",
+    re.IGNORECASE,
+)
+_CONTAINER = re.compile(
+    r"memcg|cgroup|container|docker|kubernetes|k8s|(?<![a-z])pods?(?![a-z])"
+    r"|oomkilled|容器|memory limit",
+    re.IGNORECASE,
+)
+_ROOM = 1.2
+"""Times the largest need that a limit should be: libraries and the page cache come on top."""
+
+
+def applies(request: Request, context: Context) -> bool:
+    """True for a kill inside a container with a job whose weights are known."""
+    slots, text = request.slots, request.search_query
+    has_model = slots.has_model
+    is_killed = _KILLED.search(text) is not None and _CONTAINER.search(text) is not None
+    return has_model and is_killed and request.intent in ("oom_diagnosis", "fit_check")
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """The limit first, then what loading takes of it, then whether the cards hold the run."""
+    draft = Draft(request.model_copy(update={"clarifying_question": None}))
+    found = yield from training(draft) if request.slots.task == "train" else serving(draft)
+    draft.lead("container_oom.head", limit=_limit(draft))
+    _say_need(draft, found)
+    draft.say("container_oom.fix", importance=BODY)
+    verdict = found.verdict if found.verdict == "does_not_fit" else "depends"
+    return draft.finish(verdict, memory=found.memory, intent="oom_diagnosis",
+                        slots=settled(found))  # fmt: skip
+
+
+def _limit(draft: Draft) -> str:
+    ram = draft.request.slots.host_ram_gb
+    if ram is None:
+        return ""
+    draft.figure("limit", ram, "GiB", sources=("user:host_ram_gb",))
+    return draft.phrase("container_oom.limit", ram=f"{ram:g}")
+
+
+def _say_need(draft: Draft, found: Found) -> None:
+    """Weights as stored: what all ranks read together, and one rank at a time."""
+    report, slots = found.report, draft.request.slots
+    if report is None:
+        return
+    # Weights of serving are split over the cards; a replica of training is whole.
+    whole = report.weights_bytes * (1 if slots.task == "train" else max(report.gpu_count, 1))
+    ranks = slots.gpu_count or 1
+    draft.figure("weights_on_disk", whole, "B", formula="weights as stored")
+    draft.figure("limit_for_one", whole * _ROOM, "B", formula="weights * 1.2")
+    draft.figure("weights_of_all_ranks", whole * ranks, "B", formula="weights * ranks")
+    draft.say("container_oom.need", whole=gib(whole), room=gib(whole * _ROOM), importance=HEAD)
+    if ranks > 1:
+        draft.figure("ranks", ranks, "1", sources=("user:gpu_count",))
+        draft.say("container_oom.ranks", ranks=ranks, all=gib(whole * ranks), importance=HEAD)

@@ -1,0 +1,93 @@
+"""Host memory that offloaded training takes, against what the machine has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from agent.answer import MemoryRange, Verdict
+from agent.answering.telling.draft import BODY, HEAD, Draft
+from agent.answering.telling.found import Found
+from agent.toolbox.memory import MemoryReport
+from tools.units import GIB, format_significant, gb_from_bytes
+
+_HOST = re.compile(
+    r"(?:host|主机|cpu)(?: ?(?:memory|mem|ram|内存))?\s?(?:only |has |of |is |只有|有|是)?[:=]?\s?"
+    r"(?P<n>\d{2,5})\s?g(?:i?b)?(?![a-z])|(?P<m>\d{2,5})\s?g(?:i?b)? (?:of )?(?:host|system|cpu)",
+    re.IGNORECASE,
+)
+_ASKS_HOST = re.compile(
+    r"内存[^,。;\n显]{0,8}(?:够|多少|多大|撑|行|能)|(?:够|多少|多大)[^,。;\n显]{0,6}内存"
+    r"|(?:ram|host memory|cpu memory)[^,.;\n]{0,16}(?:enough|suffic|need|do it|cover)"
+    r"|(?:enough|how much|how many gb of)\s[^,.;\n]{0,16}(?:ram|host memory|cpu memory)",
+    re.IGNORECASE,
+)
+"""Questions whose answer is the host's memory, not the card's."""
+LOW, HIGH = 0.95, 1.4
+"""Around the computed states: buffers, pinned copies, loading and the system."""
+_A_LITTLE = 0.5
+"""Bytes a parameter below which host memory is no matter: states of adapters alone."""
+_USABLE = 0.9
+"""Share of host memory that a job can use."""
+
+
+def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
+    """Tells the host memory of an offloaded run; the verdict follows where that runs short."""
+    if not report.host_ram_bytes or not draft.request.slots.offload or report.task != "train":
+        return found
+    slots = draft.request.slots
+    low, high = int(report.host_ram_bytes * LOW), int(report.host_ram_bytes * HIGH)
+    per_param = report.host_ram_bytes / report.params
+    if per_param < _A_LITTLE:
+        return found
+    for name, size in (("host_need", report.host_ram_bytes), ("host_low", low),
+                       ("host_high", high)):  # fmt: skip
+        draft.figure(name, size, "B", formula="offloaded states and buffers")
+    draft.figure("host_bytes_per_parameter", round(per_param, 1), "B", formula="host RAM / params")
+    kept = "what_optimizer" if slots.zero_stage in (1, 2) else "what_all"
+    draft.say(
+        "host_states.need", need=_gb(report.host_ram_bytes), low=_gb(low), high=_gb(high),
+        what=draft.phrase(f"host_states.{kept}"), params=f"{report.params / 1e9:.3g}B",
+        bytes=format_significant(per_param, 2), importance=HEAD,
+    )  # fmt: skip
+    draft.say("host_states.slow", importance=BODY)
+    said = _HOST.search(draft.request.search_query)
+    ram = slots.host_ram_gb or (float(said["n"] or said["m"]) if said is not None else None)
+    if ram is None:
+        draft.say("host_states.open", importance=BODY)
+        return found
+    total = round(ram * GIB)
+    usable = int(total * _USABLE)
+    draft.figure("host_ram_given", ram, "GB", sources=("user:host_ram_gb",))
+    draft.figure("host_usable", usable, "B", formula=f"host RAM * {_USABLE}")
+    outcome = host_outcome(low, high, usable=usable, total=total)
+    draft.say(f"host_states.{outcome}", ram=f"{ram:g}", usable=_gb(usable), importance=HEAD)
+    if outcome != "enough" and found.verdict in ("fits", "tight"):
+        draft.lead(f"host_states.lead_{outcome}", need=_gb(report.host_ram_bytes), ram=f"{ram:g}")
+    memory = found.memory
+    is_new = "host_ram_gb" in draft.request.changed
+    if outcome == "short" or is_new or _ASKS_HOST.search(draft.request.search_query):
+        memory = MemoryRange(scope="host_ram", low_bytes=low, high_bytes=high, usable_bytes=usable)
+    return replace(found, verdict=_joined(found.verdict, outcome), memory=memory)
+
+
+def host_outcome(low: int, high: int, *, usable: int, total: int) -> str:
+    """enough, tight or short: where the interval of a need lies in a machine's memory.
+
+    >>> [host_outcome(90, 140, usable=u, total=t) for u, t in ((150, 160), (90, 100), (72, 80))]
+    ['enough', 'tight', 'short']
+    """
+    if high <= usable:
+        return "enough"
+    return "tight" if low <= total else "short"
+
+
+def _joined(verdict: Verdict, outcome: str) -> Verdict:
+    """The card's verdict and the host's together: the worse of the two."""
+    if outcome == "short":
+        return "does_not_fit"
+    return "tight" if outcome == "tight" and verdict == "fits" else verdict
+
+
+def _gb(size_bytes: int) -> str:
+    return f"{gb_from_bytes(size_bytes):,.0f} GB"

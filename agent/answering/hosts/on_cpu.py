@@ -1,0 +1,86 @@
+"""A run of llama.cpp or Ollama of which a part went to the CPU against the asker's wish."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+from agent.answering.hosts.offload import Split
+from agent.answering.plan import Call
+from agent.answering.telling.draft import HEAD, Draft
+from agent.answering.telling.numbers import count, gib
+from agent.answering.telling.run_words import memory_arguments, outcome, short_model
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.memory import MemoryReport
+
+_ON_CPU = re.compile(
+    r"(?:跑|溢|落|漏|放|分|掉)(?:到|去|在)了?\s?(?:cpu|内存)|(?:一半|部分|一部分|大半|不少).{0,8}(?:cpu|内存)"
+    r"|cpu.{0,6}(?:在跑|占|满|飙)|\d+%\s?/\s?\d+%\s?cpu"
+    r"|(?:spills?|falls?|fell|goes|went|runs?|running|ends? up|offload\w*)\s.{0,16}(?:cpu|ram)"
+    r"|half .{0,20}cpu|partly on (?:the )?cpu",
+    re.IGNORECASE,
+)
+_ANNOYED = re.compile(
+    r"慢|卡|为什么|为啥|咋|怎么|不想|全(?:部)?(?:放|上|用)?(?:在)?(?:显卡|gpu)"
+    r"|why|slow|crawl|stop|avoid|all on",
+    re.IGNORECASE,
+)
+
+
+def complains_of_cpu(request: Request) -> bool:
+    """Whether a part runs on the CPU and that is what is wrong."""
+    text = request.search_query
+    return _ON_CPU.search(text) is not None and _ANNOYED.search(text) is not None
+
+
+def say_on_cpu(
+    draft: Draft, split: Split
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], MemoryReport]:
+    """What all of it on the card would take, and the settings that bring it down.
+
+    Returns:
+        The estimate with all layers on the card.
+    """
+    slots, whole = draft.request.slots, split.whole
+    at_once, context = slots.concurrency or slots.batch or 1, slots.seq_len
+    values = {
+        "what": short_model(whole), "need": gib(whole.process_bytes),
+        "weights": gib(whole.weights_bytes), "cache": gib(whole.kv_cache_bytes),
+        "usable": gib(whole.usable_bytes or 0),
+    }  # fmt: skip
+    draft.figure("cache", whole.kv_cache_bytes, "B", formula="context * parallel * bytes a token")
+    if at_once > 1 and context:
+        draft.figure("tokens_in_all", context * at_once, "token", formula="context * parallel")
+        draft.lead("on_cpu.parallel", parallel=at_once, context=f"{context:,}",
+                   tokens=count(context * at_once, draft.language), **values)  # fmt: skip
+    else:
+        draft.lead("on_cpu.head", **values)
+    ways: dict[str, dict[str, Any]] = {"kv_int8": {"kv_cache_dtype": "int8"}}
+    if at_once > 1:
+        ways = {"one": {"concurrency": 1}, **ways}
+    if context is not None and context > _SHORT:
+        ways["short"] = {"seq_len": _SHORT}
+    results = yield tuple(
+        Call("estimate_memory", memory_arguments(
+            slots, task="infer", gpu_layers=None, **{"batch": None, **change}))
+        for change in ways.values()
+    )  # fmt: skip
+    draft.use(*results)
+    lines, reports = [], []
+    for key, result in zip(ways, results, strict=True):
+        if isinstance(result.report, MemoryReport):
+            reports.append(result.report)
+            draft.figure(f"{key}: context", _SHORT, "token", formula="a usual short context")
+            lines.append(draft.phrase(f"on_cpu.way_{key}", need=gib(result.report.process_bytes),
+                                      context=f"{_SHORT:,}",
+                                      outcome=outcome(draft, result.report)))  # fmt: skip
+    if not any(report.verdict in ("fits", "tight") for report in reports):
+        lines.append(draft.phrase("on_cpu.way_smaller"))
+    draft.bullets(lines, title=draft.phrase("on_cpu.ways"), importance=HEAD)
+    return whole
+
+
+_SHORT = 8192
+"""A context that most chats stay within, tokens."""

@@ -1,0 +1,289 @@
+"""io_bottleneck: does loading starve the GPU, by how much, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+
+from agent.answer import Answer, CitationOut
+from agent.answering.links.disk_choice import asks_disk, say_disks
+from agent.answering.links.storage_rate import OBJECT_STORE, object_stores, say_object_store
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.telling.draft import DETAIL, HEAD, Draft
+from agent.answering.telling.run_words import joined
+from agent.answering.telling.sources import guidance_call, passages_in, say_cited
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.loading import LoadingOut
+from agent.toolbox.ranges import Range
+from tools.models import try_find_model
+from tools.units import format_significant
+
+_STEPS = ("workers", "storage", "pack", "decode", "check")
+_TEXT_STEPS = ("tokenise", "pack", "batch", "others", "check")
+_COMMON = ("T4", "A10", "V100", "A100", "H100")
+"""Cards told where none is named."""
+_TEXT_KINDS = ("decoder-lm", "moe-lm", "encoder", "seq2seq")
+_OFTEN_TAKEN_FOR = ("fit_check", "recommend_instance", "concept", "catalog_lookup")
+_IMAGES = re.compile(r"imagenet|coco|jpe?g|图片|图像|小图|images?(?![a-z])|photos?", re.IGNORECASE)
+_KEEPS_UP = re.compile(
+    r"够(?:吗|用|不够|快)|跟得上|供得上|瓶颈|拖慢|还是|会不会慢"
+    r"|enough|keep up|fast enough|bottleneck",
+    re.IGNORECASE,
+)
+_CORE_STAGES = frozenset({"decode", "workers"})
+_DISK_STAGES = frozenset({"throughput", "small_files"})
+_TOKENS_PER_S, _BYTES_PER_TOKEN = 100_000, 4
+"""A fast text run, and the width of a stored token."""
+_DECODE_SOURCE = CitationOut(
+    id="paper:2605.08731",
+    title="JPEG decode per core",
+    locator="arXiv 2605.08731; tools/speed/data/loading.json, decode_per_core",
+)
+_DISK_SOURCE = CitationOut(
+    id="vendor:alibabacloud.com/help/en/ecs/user-guide/essd-autopl-disks",
+    title="ESSD PL1, PL0 to PL3, NAS, CPFS",
+    locator="page of 2026-01-08; others by tools/speed/data/storage.json",
+)
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
+
+
+def applies(request: Request, context: Context) -> bool:
+    """True for a training of images that asks if a named storage keeps up, or which one does."""
+    slots, text = request.slots, request.search_query
+    if request.intent not in _OFTEN_TAKEN_FOR:
+        return False
+    if asks_disk(request) and slots.gpus is None:
+        return slots.img_kb is not None or (slots.model is not None and _is_image(slots.model))
+    if slots.storage is None:
+        return False
+    if slots.model is None:
+        return _IMAGES.search(text) is not None and _KEEPS_UP.search(text) is not None
+    is_asked = slots.task == "train" and _KEEPS_UP.search(text) is not None
+    return is_asked and _is_image(slots.model)
+
+
+def _is_image(name: str) -> bool:
+    """Whether the table of image networks has the model."""
+    from tools.errors import UserInputError
+    from tools.speed import image_model
+
+    try:
+        image_model(name.removeprefix("timm/"))
+    except UserInputError:
+        return False
+    return True
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """The usual cause, what the cards take of images, bytes and cores, and the order of steps."""
+    draft = Draft(request)
+    if _is_text(request):
+        return (yield from _compose_text(draft))
+    slots = request.slots
+    named = slots.gpus or ((slots.gpu,) if slots.has_card else ())
+    has_rate = slots.gpu_img_s is not None
+    cards: Sequence[str | None] = named or ((None,) if has_rate else _COMMON)
+    results = yield (
+        *(Call("check_data_loading", _arguments(request, card)) for card in cards),
+        guidance_call(request, k=2, topic="loading"),
+    )
+    draft.use(*results)
+    is_check = slots.gpu_util_pct is None and slots.storage is not None
+    is_check = is_check and _KEEPS_UP.search(request.search_query) is not None
+    is_choice = asks_disk(request)
+    if not is_check and not is_choice:
+        draft.say("loading.head", importance=HEAD)
+    reports = [r.report for r in results if isinstance(r.report, LoadingOut)]
+    if reports and is_choice:
+        say_disks(draft, reports[0])
+    elif reports and has_rate and slots.img_kb is not None:
+        _say_throughput(draft, reports[0], slots.img_kb)
+    if reports and (named or has_rate) and len(reports[0].stages) > 1:
+        _tell_slowest(draft, reports[0])
+        if is_check:
+            short = reports[0].stages.get("throughput", 0) < reports[0].needed_per_s
+            draft.lead("loading.check_short" if short else "loading.check_enough")
+            _say_capacity(draft, reports[0])
+    if reports and OBJECT_STORE.search(request.search_query):
+        one = reports[len(reports) // 2]
+        draft.say("loading.object_for", card=one.gpu or "GPU", rate=_told(one.needed_per_s),
+                  importance=HEAD)  # fmt: skip
+        say_object_store(draft, one.needed_per_s)
+    if reports:
+        _tell_need(draft, reports, is_computed=not has_rate)
+        _tell_seen(draft, reports, is_named=bool(named) or has_rate)
+        _tell_limits(draft, reports[0])
+    draft.bullets([draft.phrase(f"loading.step_{s}") for s in _STEPS],
+                  title=draft.phrase("loading.steps_title"))  # fmt: skip
+    say_cited(draft, passages_in(results)[:2])
+    return draft.finish("not_applicable", intent="io_bottleneck")
+
+
+def _is_text(request: Request) -> bool:
+    """Whether a language model is trained: its tokens are too small to starve a card."""
+    slots = request.slots
+    if slots.img_kb is not None or slots.gpu_img_s is not None or slots.model is None:
+        return False
+    match = try_find_model(slots.model)
+    return match is not None and match.spec.kind in _TEXT_KINDS
+
+
+def _arguments(request: Request, card: str | None) -> dict[str, object]:
+    slots = request.slots
+    arguments = {
+        "images_per_s_per_gpu": slots.gpu_img_s,
+        "model": slots.model,
+        "gpu": card,
+        "gpus": slots.gpu_count or 1,
+        "vcpu": slots.vcpu,
+        "num_workers": slots.num_workers,
+        "image_kb": slots.img_kb,
+        "storage": None if slots.storage in object_stores() else slots.storage,
+        "storage_mb_s": slots.throughput_mb_s,
+        "provider": slots.provider,
+    }
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _say_throughput(draft: Draft, report: LoadingOut, image_kb: float) -> None:
+    """What the storage has to deliver: images a second times their size."""
+    need_mb_s = report.needed_per_s * image_kb / 1000
+    draft.figure("throughput", round(need_mb_s, 2), "MB/s", formula="images/s * KB / 1000")
+    draft.say("loading.throughput", need=format_significant(need_mb_s, 3),
+              rate=format_significant(report.needed_per_s, 3), size=f"{image_kb:g}",
+              importance=HEAD)  # fmt: skip
+
+
+def _tell_slowest(draft: Draft, report: LoadingOut) -> None:
+    """The slowest stage of a machine whose cores or storage are known."""
+    draft.figure("busy", report.gpu_utilisation, "1", formula="slowest stage / need")
+    if report.bottleneck == "gpu":
+        named = [
+            draft.phrase(f"loading.named_{kind}")
+            for kind, stages in (("cores", _CORE_STAGES), ("storage", _DISK_STAGES))
+            if stages & set(report.stages)
+        ]
+        draft.say("loading.enough", needed=_told(report.needed_per_s), what=joined(draft, named),
+                  importance=HEAD)  # fmt: skip
+        return
+    draft.say(
+        "loading.computed",
+        needed=_told(report.needed_per_s),
+        stage=draft.phrase(f"loading.stage_{report.bottleneck}"),
+        rate=_told(report.delivered_per_s),
+        busy=f"{report.gpu_utilisation * 100:.0f}%",
+        importance=HEAD,
+    )
+
+
+def _say_capacity(draft: Draft, report: LoadingOut) -> None:
+    """The capacity to buy, of a storage whose throughput grows with it."""
+    if not report.capacity_gib:
+        return
+    tib = float(format_significant(report.capacity_gib / 1024, 2))
+    draft.figure("capacity for the throughput", tib, "TiB", formula="MB/s / MB/s of a TiB")
+    draft.say("loading.capacity", size=f"{tib:g} TiB", mb=_told(report.disk_mb_s))
+
+
+def _told(value: float) -> str:
+    return format_significant(value, 3)
+
+
+def _span(value: Range, *, digits: int = 2) -> str:
+    """A range as `low-high`."""
+    return f"{format_significant(value.low, digits)}–{format_significant(value.high, digits)}"
+
+
+def _tell_need(draft: Draft, reports: Sequence[LoadingOut], *, is_computed: bool) -> None:
+    """Images, bytes and cores that each card asks for."""
+    first = reports[0]
+    draft.assume(first.assumptions)
+    gpus = draft.request.slots.gpu_count or 1
+    draft.figure("gpus", gpus, "1", sources=("user:gpu_count",))
+    lines = []
+    for report in reports:
+        name = report.gpu or "GPU"
+        needed = Range(**{k: getattr(report.rate, k) * gpus for k in ("value", "low", "high")})
+        for key, value, unit in (
+            ("images", report.needed_per_s, "image/s"),
+            ("images low", needed.low, "image/s"),
+            ("images high", needed.high, "image/s"),
+            ("disk", report.disk_mb_s, "MB/s"),
+            *(
+                (f"cores {key}", float(format_significant(getattr(report.cores, key), 2)), "vCPU")
+                for key in ("value", "low", "high")
+            ),
+        ):
+            draft.figure(f"{name}: {key}", value, unit, formula="speed of the card")
+        spread = draft.phrase("loading.spread", span=_span(needed)) if is_computed else ""
+        lines.append(
+            draft.phrase(
+                "loading.need",
+                cards=f"{gpus}×{name}" if gpus > 1 else name,
+                rate=_told(report.needed_per_s) + spread,
+                mb=_told(report.disk_mb_s),
+                cores=format_significant(report.cores.value, 2),
+                span=_span(report.cores),
+            )
+        )
+    draft.figure("image size", first.image_kb, "kB", sources=("data:speed/loading.json",))
+    key = "loading.need_title" if is_computed else "loading.need_given"
+    draft.bullets(
+        lines, title=draft.phrase(key, model=first.model or "", size=f"{first.image_kb:g}")
+    )
+
+
+def _tell_seen(draft: Draft, reports: Sequence[LoadingOut], *, is_named: bool) -> None:
+    """Images that arrive at the utilisation seen."""
+    busy = draft.request.slots.gpu_util_pct
+    if busy is None or not 0 < busy < 100:
+        return
+    draft.figure("utilisation seen", busy, "%", sources=("user:gpu_util_pct",))
+    if not is_named:
+        draft.say("loading.seen_share", busy=f"{busy:g}%")
+        return
+    arriving = reports[0].needed_per_s * busy / 100
+    draft.figure("images that arrive", arriving, "image/s", formula="utilisation * need")
+    draft.say("loading.seen", busy=f"{busy:g}%", rate=_told(arriving))
+
+
+def _tell_limits(draft: Draft, report: LoadingOut) -> None:
+    """What a core decodes and what disks deliver, with where that stands."""
+    core = report.decode_per_core
+    for name, value in (("value", core.value), ("low", core.low), ("high", core.high)):
+        draft.figure(f"decode per core {name}", value, "image/s", sources=(_DECODE_SOURCE.id,))
+    draft.cite(_DECODE_SOURCE)
+    draft.cite(_DISK_SOURCE)
+    draft.figure("NAS from", 8, "TiB", sources=("data:speed/storage.json#nas",))
+    draft.figure("CPFS of a TiB", 100, "MB/s", sources=("data:speed/storage.json#cpfs",))
+    stores = []
+    for store in report.stores:
+        draft.figure(f"{store.name} throughput", store.mb_s, "MB/s",
+                     sources=(f"data:speed/storage.json#{store.name}",))  # fmt: skip
+        told = float(format_significant(store.images_per_s, 2))
+        draft.figure(f"{store.name} images", told, "image/s",
+                     formula="MB/s * 1000 / kB, two digits")  # fmt: skip
+        stores.append(draft.phrase("loading.store", name=draft.phrase(f"loading.name_{store.name}"),
+                                   mb=f"{store.mb_s:,.0f}",
+                                   images=f"{told:,.0f}"))  # fmt: skip
+    draft.say("loading.core", rate=f"{core.value:g}", span=f"{core.low:g}–{core.high:g}")
+    separator = "; " if draft.language == "en" else "；"
+    draft.say("loading.stores", stores=separator.join(stores), importance=DETAIL)
+
+
+def _compose_text(draft: Draft) -> Steps:
+    """Why the storage cannot be what a text run waits for, and what can."""
+    results = yield (guidance_call(draft.request, k=2, topic="loading"),)
+    draft.use(*results)
+    need = _TOKENS_PER_S * _BYTES_PER_TOKEN / 1e6
+    draft.figure("tokens", _TOKENS_PER_S, "token/s", sources=("rule:fast-text-run",))
+    draft.figure("token", _BYTES_PER_TOKEN, "B", sources=("rule:stored-token",))
+    draft.figure("text need", need, "MB/s", formula="tokens/s * bytes a token")
+    draft.say("loading.text", tokens=f"{_TOKENS_PER_S:,}", size=_BYTES_PER_TOKEN, need=f"{need:g}",
+              importance=HEAD)  # fmt: skip
+    draft.bullets([draft.phrase(f"loading.text_{s}") for s in _TEXT_STEPS],
+                  title=draft.phrase("loading.steps_title"))  # fmt: skip
+    cited = passages_in(results)[:1]
+    say_cited(draft, cited)
+    return draft.finish("not_applicable")

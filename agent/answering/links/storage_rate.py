@@ -1,0 +1,205 @@
+"""What storage has to deliver for a training's rate of files, and which kinds of store do."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.telling.draft import BODY, HEAD, Draft
+from agent.answering.telling.numbers import duration
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.loading import LoadingOut
+from tools.units import format_significant
+
+_RATE = re.compile(
+    r"(?<![\d.,])(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<k>k|万)?\s?"
+    r"(?:img|image|sample|file|record|jpe?g|photo|frame)s?\s?(?:/|per|a)\s?s(?:ec(?:ond)?)?(?![a-z])"
+    r"|每秒(?:要|需要|得)?(?:读|吃|处理|喂)?\s?(?P<n2>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<k2>k|万)?",
+    re.IGNORECASE,
+)
+_SIZE = re.compile(
+    r"(?<![\d.])(?P<n>\d{1,9}(?:\.\d{1,4})?)\s?(?P<unit>[km]i?b)(?!\s?/|ps|/s|it)", re.IGNORECASE
+)
+_COUNT = re.compile(
+    r"(?<![\d.,])(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<k>k|m|万|百万|亿|million)?\s?(?:张|个|条)?\s?(?:[a-z]+\s)?"
+    r"(?:jpe?gs?|images?|files?|photos?|pictures?|samples?|图片|图|文件|样本)(?!\s?(?:/|per|a)\s?s)",
+    re.IGNORECASE,
+)
+_EACH_GPU = re.compile(
+    r"(?:per|each|a|every)[ -]?(?:gpu|card)|每(?:张|块)?卡|单卡|一张卡"
+    r"|each (?:a10|a100|h100|v100|t4)",
+    re.IGNORECASE,
+)
+_SCALES = {"k": 1e3, "m": 1e6, "million": 1e6, "万": 1e4, "百万": 1e6, "亿": 1e8}
+OBJECT_STORE = re.compile(
+    r"(?<![a-z0-9])(?:s3|oss|gcs|bucket|cos|obs|minio|blob)(?![a-z0-9])|对象存储|object stor",
+    re.IGNORECASE,
+)
+_BY_PROVIDER = {"aws": "s3", "gcp": "gcs", "alibaba": "oss"}
+_NAMED = ((re.compile(r"(?<![a-z])s3(?![a-z0-9])", re.IGNORECASE), "s3"),
+          (re.compile(r"gcs|google", re.IGNORECASE), "gcs"),
+          (re.compile(r"(?<![a-z])oss(?![a-z])|阿里", re.IGNORECASE), "oss"))  # fmt: skip
+_LARGEST_KB = 50_000.0
+"""Beyond this a file is a shard, not a sample."""
+_FIRST_BYTE_S = 0.05
+"""Seconds to the first byte of a small object: tens of milliseconds."""
+_SHARD_MB = 256.0
+_STORES = ("nvme", "essd-pl1", "nas", "cpfs", "fsx-lustre", "hdd")
+_NEAR = 0.5
+
+
+@cache
+def object_stores() -> dict[str, dict[str, Any]]:
+    """Rows of data/object_stores.toml."""
+    text = files("agent.answering").joinpath("data/object_stores.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def applies(request: Request, context: Context) -> bool:
+    """True where the rate of files and their size are known."""
+    if request.intent not in ("io_bottleneck", "recommend_instance", "concept", "fit_check"):
+        return False
+    if request.slots.gpu_util_pct is not None:
+        return False
+    return files_per_s(request) is not None and size_kb(request) is not None
+
+
+def files_per_s(request: Request) -> float | None:
+    """Files a second of all GPUs together; a rate of each GPU times the GPUs."""
+    rate = request.slots.gpu_img_s or _read(_RATE, request.search_query)
+    if rate is None:
+        return None
+    count = request.slots.gpu_count or 1
+    return rate * count if count > 1 and _EACH_GPU.search(request.search_query) else rate
+
+
+def size_kb(request: Request) -> float | None:
+    """Mean size of a file in KB (10**3 bytes)."""
+    if request.slots.img_kb is not None:
+        return request.slots.img_kb
+    sizes = [
+        float(found["n"]) * (1000 if found["unit"].lower().startswith("m") else 1)
+        for found in _SIZE.finditer(request.search_query)
+    ]
+    return min((size for size in sizes if size <= _LARGEST_KB), default=None)
+
+
+def _read(pattern: re.Pattern[str], text: str) -> float | None:
+    found = pattern.search(text)
+    if found is None:
+        return None
+    groups = found.groupdict()
+    written, scale = groups["n"] or groups.get("n2"), groups.get("k") or groups.get("k2")
+    return float((written or "0").replace(",", "")) * _SCALES.get((scale or "").lower(), 1.0)
+
+
+def items_said(text: str) -> float | None:
+    """How many images, files or samples a text names.
+
+    >>> items_said("8M product photos by tomorrow"), items_said("3 seeds")
+    (8000000.0, None)
+    """
+    return _read(_COUNT, text)
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """Bytes and reads a second, the object store asked about, then each kind of store."""
+    draft = Draft(request.model_copy(update={"clarifying_question": None}))
+    rate, size = files_per_s(request), size_kb(request)
+    assert rate is not None
+    assert size is not None
+    results = yield tuple(
+        Call("check_data_loading", {"images_per_s_per_gpu": rate, "gpus": 1, "image_kb": size,
+                                    "storage": store})
+        for store in _STORES
+    )  # fmt: skip
+    draft.use(*results)
+    need = rate * size / 1000
+    _say_need(draft, rate, size, need)
+    if OBJECT_STORE.search(request.search_query):
+        say_object_store(draft, rate)
+    _say_stores(draft, results, rate, size, need)
+    shards = need / _SHARD_MB
+    draft.figure("shards_per_s", shards, "1/s", formula="MB/s / MB of a shard")
+    for name, value in (("shard_low", 1e8), ("shard_high", 1e9)):
+        draft.figure(name, value, "B", sources=("rule:shards",))
+    draft.say("storage_rate.do", shards=format_significant(shards, 2))
+    return draft.finish("not_applicable", intent="io_bottleneck")
+
+
+def _say_need(draft: Draft, rate: float, size: float, need: float) -> None:
+    draft.figure("files_per_s", rate, "1/s", sources=("user:rate",))
+    draft.figure("file_size", size, "KB", sources=("user:img_kb",))
+    draft.figure("throughput", round(need, 3), "MB/s", formula="files/s * KB / 1000")
+    draft.figure("throughput_gbit", round(need * 8 / 1000, 4), "Gbit/s", formula="MB/s * 8 / 1000")
+    draft.say("storage_rate.need", need=format_significant(need, 3), files=f"{rate:,.0f}",
+              gbit=format_significant(need * 8 / 1000, 3), rate=f"{rate:,.0f}", size=f"{size:g}",
+              importance=HEAD)  # fmt: skip
+    count = draft.request.slots.gpu_count or 1
+    if count > 1:
+        draft.figure("gpus", count, "1", sources=("user:gpu_count",))
+        draft.say("storage_rate.cards", count=count)
+    amount = _read(_COUNT, draft.request.search_query)
+    if amount is not None and amount > rate:
+        total_gb = amount * size / 1e6
+        hours = amount / rate / 3600
+        draft.figure("data_set", total_gb, "GB", formula="files * KB / 1e6")
+        draft.figure("pass", hours, "h", formula="files / files per s")
+        draft.say("storage_rate.total", epoch=duration(hours, draft.language),
+                  total=f"{total_gb:,.0f} GB")  # fmt: skip
+
+
+def say_object_store(draft: Draft, rate: float) -> None:
+    """Requests a second against the store's limit, and how many must be in flight."""
+    text = draft.request.search_query
+    named = next((key for pattern, key in _NAMED if pattern.search(text)), None)
+    row = object_stores()[named or _BY_PROVIDER.get(draft.request.slots.provider or "", "s3")]
+    limit, inflight = int(row["gets_per_s"]), rate * _FIRST_BYTE_S
+    draft.figure("gets_limit", limit, "1/s", sources=(row["source"],))
+    draft.figure("requests_in_flight", inflight, "1", formula="files/s * seconds to first byte")
+    is_near = rate >= _NEAR * limit
+    told = draft.phrase(
+        "storage_rate.limit_near" if is_near else "storage_rate.limit_under",
+        store=row["name"], gets=f"{limit:,}", per=draft.phrase(f"storage_rate.per_{row['per']}"),
+    )  # fmt: skip
+    draft.say("storage_rate.object" if is_near else "storage_rate.object_slow", store=row["name"],
+              files=f"{rate:,.0f}", limit=told, inflight=format_significant(inflight, 2),
+              importance=HEAD)  # fmt: skip
+
+
+def _say_stores(
+    draft: Draft, results: tuple[ToolResult, ...], rate: float, size: float, need: float
+) -> None:
+    lines = []
+    for store, result in zip(_STORES, results, strict=True):
+        report = result.report
+        if not isinstance(report, LoadingOut):
+            continue
+        by_bytes = report.stages.get("throughput")
+        small = report.stages.get("small_files")
+        if by_bytes is None:
+            continue
+        capacity = min(x for x in (by_bytes, small) if x is not None)
+        mb = by_bytes * size / 1000
+        draft.figure(f"{store} MB/s", mb, "MB/s", sources=("data:storage.json",))
+        told = ""
+        if small is not None and small < by_bytes:
+            draft.figure(f"{store} files/s", small, "1/s", sources=("data:storage.json",))
+            told = draft.phrase("storage_rate.files_too", count=f"{small:,.0f}")
+        share = capacity / rate
+        draft.figure(f"{store} share", round(share, 3), "1", formula="capacity / need")
+        key = "enough" if share >= 1 else "short"
+        lines.append(
+            draft.phrase(f"storage_rate.{key}", name=draft.phrase(f"storage_rate.name_{store}"),
+                         mb=format_significant(mb, 3), files=told, share=f"{share * 100:.0f}%")
+        )  # fmt: skip
+    for name, value in (("open_low", 1), ("open_high", 3)):
+        draft.figure(f"NFS {name}", value, "ms", sources=("data:storage.json",))
+    title = draft.phrase("storage_rate.stores", need=format_significant(need, 3),
+                         files=f"{rate:,.0f}")  # fmt: skip
+    draft.bullets(lines, title=title, importance=BODY)

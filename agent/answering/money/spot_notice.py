@@ -1,0 +1,173 @@
+"""How long before a spot machine is taken each cloud says so, and what can be saved in it."""
+
+from __future__ import annotations
+
+import re
+
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.telling.draft import BODY, HEAD, Draft
+from agent.answering.telling.machines import provider_name
+from agent.answering.telling.numbers import duration
+from agent.answering.telling.run_words import joined
+from agent.answering.telling.sources import guidance_call, passages_in, say_cited
+from agent.request import Request
+from agent.toolbox.spot import SpotReport, SpotTerms
+from agent.understanding.numerals import parse_number
+from tools.units import format_significant
+
+_NOTICE = re.compile(
+    r"(?:how (?:long|much|many)|when)[^.?]{0,40}(?:warning|notice|heads[- ]?up)"
+    r"|(?:warning|notice|heads[- ]?up)[^.?]{0,40}(?:long|time|before|spot|preempt|reclaim|get)"
+    r"|提前(?:多久|多长|几分钟|几秒)"
+    r"|(?:通知|预警|提醒|警告)[^。?]{0,12}(?:多久|多长|几分钟|几秒|时间)"
+    r"|(?:多久|几分钟|多长时间)[^。?]{0,10}(?:通知|预警|提醒)",
+    re.IGNORECASE,
+)
+_N = r"(?P<n>\d{1,3}|[一二两三四五六七八九十]{1,3}|one|two|three|five|ten|thirty)"
+_CLAIMS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:提前|只有|只给|只留|就给|给你?)[^,，。;；?？\d一二两三四五六七八九十]{{0,4}}{_N}\s?(?P<unit>分钟|秒)",
+        rf"{_N}\s?(?P<unit>分钟|秒)钟?[^,，。;；?？]{{0,4}}(?:通知|预警|提醒|说一声|打招呼|告诉)",
+        rf"(?<![\w.]){_N}[- ]?(?P<unit>minutes?|mins?|seconds?|secs?|s)(?:'s?)?\s"
+        r"(?:of\s)?(?:an?\s)?(?:advance\s|early\s|prior\s)?(?:warning|notice|heads[- ]?up)",
+        rf"(?:warn|notif|tell)\w*(?:\s\w+){{0,2}}\s{_N}[- ]?"
+        r"(?P<unit>minutes?|mins?|seconds?|secs?|s)\s(?:ahead|before|early|in advance|prior)",
+    )
+)
+_ABOUT_NOTICE = re.compile(
+    r"提前|通知|预警|提醒|说一声|打招呼|(?:回收|中断|释放|收走)(?:之)?前"
+    r"|warn|notice|heads[- ]?up|notif|ahead",
+    re.IGNORECASE,
+)
+_WORDS = {"one": 1.0, "two": 2.0, "three": 3.0, "five": 5.0, "ten": 10.0, "thirty": 30.0}
+_CLOSE = 0.25
+"""Share by which a time may be off and still be the same notice."""
+_IN_TIME = re.compile(
+    r"(?:收到|等到?|接到|看到|有了?).{0,8}(?:通知|预警|提醒).{0,16}(?:再|才|后|来得及|赶得上|够|存)"
+    r"|(?:通知|预警|提醒).{0,12}(?:来得及|赶得上|够不够|够吗|时间够)"
+    r"|(?:save|checkpoint)\w*\s(?:only )?(?:when|after|on|once|within|during|in)\s.{0,24}"
+    r"(?:warning|notice)"
+    r"|(?:warning|notice).{0,24}(?:enough|long enough|time to save|in time)",
+    re.IGNORECASE,
+)
+"""A save that is to begin with the notice."""
+_SPOT = re.compile(r"spot|preempt|抢占|竞价|回收|reclaim|evict|yank", re.IGNORECASE)
+_RATE_MB_S, _BYTES_OF_A_BILLION = 350.0, 14e9
+
+
+def applies(request: Request, context: Context) -> bool:
+    """True for the warning before a spot machine is taken."""
+    text = request.search_query
+    if _SPOT.search(text) is None:
+        return False
+    if _IN_TIME.search(text) is not None:
+        return True
+    return _NOTICE.search(text) is not None or minutes_claimed(request) is not None
+
+
+def minutes_claimed(request: Request) -> float | None:
+    """The notice that a question takes for granted, in minutes; None where it claims none."""
+    slots, text = request.slots, request.search_query
+    is_sum = slots.ckpt_minutes is not None or slots.mtbf_hours is not None
+    if is_sum or slots.price is not None or _ABOUT_NOTICE.search(text) is None:
+        return None
+    found = next((hit for hit in (p.search(text) for p in _CLAIMS) if hit is not None), None)
+    if found is None:
+        return None
+    value = _WORDS.get(found["n"].lower()) or parse_number(found["n"])
+    is_minutes = found["unit"][0] in "分mM"
+    return None if not value else value if is_minutes else value / 60
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """The notice of every cloud asked about, else of all that publish one."""
+    draft = Draft(request.model_copy(update={"clarifying_question": None}))
+    slots = request.slots
+    asked = slots.providers or ((slots.provider,) if slots.provider else ())
+    is_small = (slots.method or "").endswith("lora")
+    saved = {} if is_small or not slots.params_b else {"params_b": slots.params_b}
+    saved = {**saved, "checkpoint_minutes": slots.ckpt_minutes} if slots.ckpt_minutes else saved
+    results = yield (Call("spot_plan", saved), guidance_call(request, k=2, topic="spot"))
+    draft.use(*results)
+    report = results[0].report
+    if not isinstance(report, SpotReport):
+        draft.add(results[0].hint or "", importance=HEAD)
+        return draft.finish("not_applicable")
+    terms = {row.provider: row for row in report.terms if row.notice_minutes is not None}
+    named = [terms[name] for name in asked if name in terms]
+    shown = named or list(terms.values())
+    _put_right(draft, named)
+    draft.say("spot_notice.head", items=joined(draft, [_item(draft, row) for row in shown]),
+              importance=HEAD)  # fmt: skip
+    if _IN_TIME.search(request.search_query) is not None and (saved or is_small):
+        _say_in_time(draft, report, min(row.notice_minutes or 0 for row in shown), bool(saved))
+    for name in asked:
+        if name is not None and name not in terms:
+            draft.say("spot_notice.unknown", provider=provider_name(draft, name), importance=HEAD)
+    _say_catch(draft, min(row.notice_minutes or 0 for row in shown))
+    say_cited(draft, passages_in(results)[:2])
+    return draft.finish("not_applicable", intent="spot_checkpoint")
+
+
+def _put_right(draft: Draft, rows: list[SpotTerms]) -> None:
+    """A notice said of a cloud that gives another one."""
+    claimed = minutes_claimed(draft.request)
+    if claimed is None:
+        return
+    draft.figure("notice_said", claimed * 60, "s", sources=("user:notice",))
+    if rows and all(_is_close(row.notice_minutes or 0, claimed) for row in rows):
+        names = joined(draft, [provider_name(draft, row.provider) for row in rows])
+        draft.say("spot_notice.right", provider=names, importance=HEAD)
+    for row in rows:
+        real = row.notice_minutes or 0
+        if _is_close(real, claimed):
+            continue
+        values = {"provider": provider_name(draft, row.provider), "notice": _time(draft, real),
+                  "claimed": _time(draft, claimed)}  # fmt: skip
+        draft.correct(draft.phrase("spot_notice.premise", **values),
+                      draft.phrase("spot_notice.fact", **values), row.source)  # fmt: skip
+
+
+def _say_in_time(draft: Draft, report: SpotReport, notice: float, is_full: bool) -> None:
+    """Whether a save that begins with the notice ends before the machine is gone."""
+    if not is_full:
+        draft.lead("spot_notice.adapter", notice=_time(draft, notice))
+        return
+    save = report.checkpoint_minutes
+    draft.figure("save", save, "min", sources=("rule:checkpoint",))
+    key = "late" if save > notice else "in_time"
+    draft.lead(f"spot_notice.{key}", notice=_time(draft, notice),
+               save=duration(save / 60, draft.language))  # fmt: skip
+
+
+def _is_close(real: float, claimed: float) -> bool:
+    return abs(real - claimed) <= _CLOSE * max(real, claimed)
+
+
+def _time(draft: Draft, minutes: float) -> str:
+    if minutes < 1:
+        return draft.phrase("spot_notice.seconds", value=f"{minutes * 60:g}")
+    return draft.phrase("spot_notice.minutes", value=f"{minutes:g}")
+
+
+def _item(draft: Draft, row: SpotTerms) -> str:
+    minutes = row.notice_minutes or 0
+    draft.figure(f"{row.provider}: notice", minutes * 60, "s", sources=(row.source,))
+    key = "item_both" if 1 <= minutes < 5 else "item"
+    return draft.phrase(f"spot_notice.{key}", provider=provider_name(draft, row.provider),
+                        notice=_time(draft, minutes), seconds=f"{minutes * 60:g}")  # fmt: skip
+
+
+def _say_catch(draft: Draft, minutes: float) -> None:
+    """What fits into the shortest notice at a cloud disk's rate."""
+    written = minutes * 60 * _RATE_MB_S * 1e6
+    billions = written / _BYTES_OF_A_BILLION
+    draft.figure("shortest_notice", minutes * 60, "s", formula="least of the clouds")
+    draft.figure("bytes_of_a_billion", _BYTES_OF_A_BILLION, "B", formula="14 B a parameter")
+    draft.figure("rate", _RATE_MB_S, "MB/s", sources=("data:storage.json#essd-pl1",))
+    draft.figure("written", written, "B", formula="notice * rate")
+    draft.figure("params_saved", billions * 1e9, "param", formula="written / 14 B")
+    draft.say("spot_notice.catch", shortest=_time(draft, minutes), rate=f"{_RATE_MB_S:g}",
+              written=f"{written / 1e9:,.1f} GB", importance=BODY,
+              params=f"{format_significant(billions, 2)}B")  # fmt: skip

@@ -1,0 +1,69 @@
+"""A classifier of pictures or texts without a model's name: counted for a usual small network."""
+
+from __future__ import annotations
+
+import re
+
+from agent.answer import AssumptionOut
+from agent.answering.plan import Context, Plan
+from agent.answering.telling.draft import HEAD, Draft
+from agent.request import Request
+
+_CLASSIFIER = re.compile(
+    r"分类器|分类模型|(?:图[片像]|照片|文本|情感|新闻|评论)的?(?:识别|分类)"
+    r"|(?<![a-z])(?:image|picture|photo|text|sentiment)s?[- ](?:classif\w+|recognition)"
+    r"|(?<![a-z])classifiers?(?![a-z])|classify (?:\w+ ){0,2}(?:images|pictures|photos|texts)",
+    re.IGNORECASE,
+)
+_OF_TEXT = re.compile(
+    r"文本|情感|新闻|评论|邮件|短信|标题|意图|(?<![a-z])(?:texts?|sentiments?|news|reviews?|e?mails?"
+    r"|spam|intents?|tweets?|documents?)(?![a-z])",
+    re.IGNORECASE,
+)
+_OF_ROWS = re.compile(r"表格|csv|tabular|(?<![a-z])rows?(?![a-z])|sklearn|逻辑回归", re.IGNORECASE)
+"""Tables need no network."""
+_PICTURES, _TEXTS = "timm/resnet50", "google-bert/bert-base-uncased"
+_INTENTS = ("recommend_instance", "fit_check", "ecs_vs_gpu")
+
+
+def applies(request: Request, context: Context) -> bool:
+    """True where a classifier is to be trained and nothing says of what size."""
+    slots = request.slots
+    if slots.has_model or slots.model_size_mb is not None:
+        return False
+    if slots.task != "train" or slots.method is not None or request.intent not in _INTENTS:
+        return False
+    text = request.search_query
+    return _CLASSIFIER.search(text) is not None and _OF_ROWS.search(text) is None
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """That such a network is small, then the answer for a usual one."""
+    from agent.answering import compose as answer_to
+    from tools.models import find_model
+
+    name = _TEXTS if _OF_TEXT.search(request.search_query) else _PICTURES
+    spec = find_model(name).spec
+    slots = request.slots.model_copy(update={
+        "model": spec.name, "params_b": round(spec.params_total / 1e9, 4), "method": "full",
+    })  # fmt: skip
+    intent = "recommend_instance" if slots.gpu is None else "fit_check"
+    named = request.model_copy(update={
+        "slots": slots, "intent": intent, "clarifying_question": None,
+        "inferred": tuple(sorted({*request.inferred, "model", "params_b", "method"})),
+    })  # fmt: skip
+    answer = yield from answer_to(named, context)
+    draft = Draft(request.model_copy(update={"corrections": (), "clarifying_question": None}))
+    why = "a classifier without a name; a common network of its kind"
+    draft.assume([AssumptionOut(name="model", value=spec.name, unit="1", why=why)])
+    millions = round(spec.params_total / 1e6)
+    draft.figure("parameters", millions, "M", sources=("data:models.jsonl",))
+    kind = "texts" if name == _TEXTS else "pictures"
+    draft.say(f"usual_nets.{kind}", model=spec.name.rpartition("/")[2],
+              millions=millions, importance=HEAD)  # fmt: skip
+    told = draft.finish(answer.verdict)
+    return answer.model_copy(update={
+        "text": f"{told.text}\n\n{answer.text}",
+        "assumptions": (*told.assumptions, *answer.assumptions),
+        "figures": (*told.figures, *answer.figures),
+    })  # fmt: skip

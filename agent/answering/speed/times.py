@@ -1,0 +1,371 @@
+"""time_estimate: how long a job takes, at what speed, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from agent.answer import Answer, AssumptionOut
+from agent.answering.concepts import concept
+from agent.answering.money import cost
+from agent.answering.money.price_said import say_cost_at_price
+from agent.answering.plan import Call, Context, Plan
+from agent.answering.renting.renting import default_provider, default_region
+from agent.answering.speed.decode import asks_fit, asks_training_speed, say_ceiling
+from agent.answering.speed.time_fit import memory_call, room_for
+from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
+from agent.answering.telling.found import quoted_hint
+from agent.answering.telling.machines import provider_name, short_line
+from agent.answering.telling.numbers import count, duration, gib, money, rate, whole
+from agent.answering.telling.phrases import sentences
+from agent.answering.telling.run_words import joined, memory_arguments, outcome, value_name
+from agent.request import Request
+from agent.toolbox import ToolResult
+from agent.toolbox.catalog import InstancesReport
+from agent.toolbox.memory import MemoryReport
+from agent.toolbox.offers import InstanceOut
+from agent.toolbox.registries import ModelReport
+from agent.toolbox.timing import TimeReport
+from tools.units import format_significant
+
+_NODE = 8
+"""Cards of the largest common machine."""
+_SAMPLES, _TOKENS_EACH = 50_000, 512
+"""Work assumed when none was said: a common instruction set of this order."""
+_WRITES_TEXT = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
+"""Kinds of models whose speed is told in tokens."""
+Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
+
+
+def applies(request: Request, context: Context) -> bool:
+    """True where the speed of a training run is asked for under the words of a fit."""
+    return request.intent == "fit_check" and asks_training_speed(request)
+
+
+def compose(request: Request, context: Context) -> Plan:
+    """Hours of a training job, or speed of serving."""
+    draft = Draft(request)
+    slots = request.slots
+    if slots.step_s is not None:
+        return (yield from cost.compose(request, context))
+    has_model = slots.has_model
+    if not has_model or not slots.has_card:
+        return (yield from concept.compose(request, context))
+    if slots.task == "infer":
+        return (yield from _serving(draft))
+    return (yield from training_time(draft))
+
+
+def time_arguments(draft: Draft, **changes: Any) -> dict[str, Any]:
+    """Arguments of estimate_time_and_cost for what was said."""
+    slots = draft.request.slots
+    said: dict[str, Any] = {
+        name: getattr(slots, name)
+        for name in ("model", "params_b", "precision", "quantization", "framework", "gpu", "nodes",
+                     "batch", "seq_len", "input_len", "output_len")
+    }  # fmt: skip
+    said["gpu_count"] = slots.gpu_count or 1
+    said.update(changes)
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def training_time(draft: Draft) -> Steps:
+    """Hours and cost of a training job on the card of the draft's request."""
+    slots = draft.request.slots
+    is_assumed = slots.tokens is None and slots.samples is None
+    work: dict[str, Any] = {"tokens": slots.tokens, "samples": slots.samples}
+    each = slots.tokens_per_sample or slots.seq_len or _TOKENS_EACH
+    if slots.tokens is None:
+        work = {"samples": slots.samples or _SAMPLES, "tokens_per_sample": each}
+    length = int(each) if slots.tokens is None else slots.tokens_per_sample
+    method = slots.method or "lora"
+    changes = {"task": "train", "method": method, "epochs": slots.epochs or 1, "batch": None,
+               "seq_len": slots.seq_len or length, **work}  # fmt: skip
+    results = yield (
+        Call("estimate_time_and_cost", time_arguments(draft, **changes)),
+        types_call(draft),
+        memory_call(draft, method, length),
+    )
+    report = results[0].report
+    if not isinstance(report, TimeReport) or report.hours is None or report.tokens_per_s is None:
+        draft.use(results[0], results[1])
+        return cannot(draft, results[0])
+    room = yield from room_for(draft, results[2], method, length)
+    if room.is_homeless:
+        draft.use(results[0])
+        return (yield from _without_a_home(draft, report, results[2]))
+    if room.is_moved:
+        results = yield (
+            Call("estimate_time_and_cost", time_arguments(draft, **changes)),
+            types_call(draft),
+        )
+        report = results[0].report
+        if not isinstance(report, TimeReport) or report.hours is None:
+            return draft.finish(room.verdict)
+    draft.use(results[0], results[1])
+    if room.is_sharded:
+        kept = tuple(a for a in report.assumptions if a.name != "parallelism")
+        report = report.model_copy(update={"assumptions": kept})
+    if is_assumed:
+        _say_assumed_work(draft, report, each)
+    if slots.method is None:
+        why = "no method was said; LoRA is the usual one"
+        draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
+    _tell(draft, report, each)
+    yield from say_cost(draft, report, results[1])
+    return draft.finish(room.verdict)
+
+
+def _say_assumed_work(draft: Draft, report: TimeReport, each: float) -> None:
+    """The amount of data that stands in where none was said."""
+    why = "no amount of data was said"
+    draft.assume(
+        [
+            AssumptionOut(name="samples", value=_SAMPLES, unit="1", why=why),
+            AssumptionOut(name="tokens_per_sample", value=each, unit="token", why=why),
+        ]
+    )
+    draft.say("times.assumed_work", samples=count(_SAMPLES, draft.language), each=each,
+              tokens=count(report.tokens or 0, draft.language), importance=HEAD)  # fmt: skip
+
+
+def _without_a_home(draft: Draft, report: TimeReport, memory: ToolResult) -> Steps:
+    """No type holds the run: how many cards would, and the work as card hours alone."""
+    from agent.answering.sizing.inverse import count_cards
+
+    assert report.hours is not None
+    if isinstance(memory.report, MemoryReport):
+        yield from count_cards(draft, memory.report)
+    hours = report.hours
+    values = (hours.value, hours.low, hours.high)
+    told = [duration(value * report.gpu_count, draft.language) for value in values]
+    for name, value in zip(("card_hours", "card_hours_low", "card_hours_high"), values,
+                           strict=True):  # fmt: skip
+        draft.figure(name, value * report.gpu_count, "h", formula="hours * cards")
+    draft.say("times.work_only", gpu=draft.request.slots.gpu, hours=told[0], low=told[1],
+              high=told[2], importance=HEAD)  # fmt: skip
+    return draft.finish("does_not_fit")
+
+
+def types_call(
+    draft: Draft, *, count: int | None = None, larger: bool = False, everywhere: bool = False
+) -> Call:
+    """Instances with the card asked for: with just as many, or `larger` ones."""
+    slots = draft.request.slots
+    count = count or slots.gpu_count or 1
+    return Call(
+        "find_instances",
+        {
+            "gpu": slots.gpu,
+            "any_variant": slots.gpu_mem_gb is None,
+            "provider": None if everywhere else default_provider(draft),
+            "region": None if everywhere else default_region(draft),
+            "min_gpu_count": count,
+            "max_gpu_count": None if larger else count,
+            "limit": 50,
+        },
+    )
+
+
+def _tell(draft: Draft, report: TimeReport, each: int) -> None:
+    slots = draft.request.slots
+    assert report.hours is not None
+    assert report.tokens_per_s is not None
+    name = slots.gpu or ""
+    gpu = f"{report.gpu_count}×{name}" if report.gpu_count > 1 else name
+    draft.say(
+        "times.head",
+        hours=duration(report.hours.value, draft.language),
+        low=duration(report.hours.low, draft.language),
+        high=duration(report.hours.high, draft.language),
+        tokens=count(report.tokens or 0, draft.language),
+        speed=rate(report.tokens_per_s.value),
+        gpu=gpu,
+        importance=HEAD,
+    )
+    draft.figure("tokens", report.tokens or 0, "token", formula="samples * tokens each * epochs")
+    if report.samples is not None:
+        draft.figure("tokens_per_sample", each, "token", sources=("user:tokens_per_sample",))
+        draft.say(
+            "times.work",
+            samples=count(report.samples / (slots.epochs or 1), draft.language),
+            each=each,
+            epochs=f"{slots.epochs or 1:g}",
+            tokens=count(report.tokens or 0, draft.language),
+        )
+    mfu = f"{(report.mfu or 0) * 100:.0f}%"
+    draft.figure("mfu", report.mfu or 0, "1", formula="model FLOPs / (peak * time)")
+    draft.say("times.rate", low=rate(report.tokens_per_s.low),
+              high=rate(report.tokens_per_s.high), mfu=mfu)  # fmt: skip
+    draft.say("times.depends", importance=DETAIL)
+    draft.assume(report.assumptions)
+    items = [
+        draft.phrase(f"assumptions.{a.name}", value=value_name(draft, a.name, str(a.value)))
+        for a in draft.assumptions
+        if a.name in sentences("assumptions")
+    ]
+    if items:
+        draft.say("times.assumed", items=joined(draft, items), importance=DETAIL)
+
+
+def say_cost(
+    draft: Draft, report: TimeReport, found: ToolResult
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
+    """Cost on the cheapest type with these cards; on a larger one where the cloud has no other."""
+    if report.hours is None:
+        return
+    if say_cost_at_price(draft, report):
+        return
+    priced = _priced(found)
+    if not priced:
+        results = yield (
+            types_call(draft, larger=True),
+            types_call(draft, larger=True, everywhere=True),
+        )
+        draft.use(*results)
+        here, priced = _priced(results[0]), _priced(results[1])
+        if not here and not priced and (draft.request.slots.gpu_count or 1) > _NODE:
+            results = yield (types_call(draft, count=1, larger=True),
+                             types_call(draft, count=1, larger=True, everywhere=True))  # fmt: skip
+            draft.use(*results)
+            here, priced = _priced(results[0]), _priced(results[1])
+        named = draft.request.slots.provider
+        if named is not None and not here:
+            draft.say("times.elsewhere", cloud=provider_name(draft, named),
+                      gpu=draft.request.slots.gpu)  # fmt: skip
+        priced = here or priced
+    if not priced:
+        draft.say("times.no_price", gpu=draft.request.slots.gpu)
+        return
+    count = report.gpu_count
+    best = min(priced, key=lambda r: (_machines(r, count), r.price.amount if r.price else 0))
+    assert best.price is not None
+    machines, cards = _machines(best, count), best.gpu_count or 1
+    price, currency = float(best.price.amount) * machines, best.price.currency
+    amounts = [price * getattr(report.hours, name) for name in ("value", "low", "high")]
+    for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True):
+        draft.figure(name, round(amount, 4), currency, formula="hours * price")
+    told_amounts = [
+        draft.about_money(name, amount, currency, formula="hours * price")
+        for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True)
+    ]
+    _say_budget(draft, amounts, currency)
+    is_asked = draft.request.intent == "cost_estimate"
+    draft.say("times.cost", line=short_line(draft, best), cost=told_amounts[0],
+              low=told_amounts[1], high=told_amounts[2],
+              importance=HEAD if is_asked else BODY)  # fmt: skip
+    if machines > 1:
+        draft.figure("machines", machines, "1", formula="cards / cards of a machine, rounded up")
+        draft.say("times.machines", machines=machines, each=cards,
+                  importance=HEAD if is_asked else BODY)  # fmt: skip
+    if cards > report.gpu_count:
+        draft.say("times.larger", count=best.gpu_count, used=report.gpu_count,
+                  importance=HEAD if is_asked else BODY)  # fmt: skip
+    draft.offer([best.as_offer()])
+
+
+def _say_budget(draft: Draft, amounts: list[float], currency: str) -> None:
+    """Whether a sum that was named pays for the job; silent where currencies differ."""
+    budget = draft.request.slots.budget
+    if budget is None or budget.per not in (None, "total") or budget.currency not in (
+        None, currency,
+    ):  # fmt: skip
+        return
+    _, low, high = amounts
+    told = [
+        draft.about_money(name, amount, currency, formula="hours * price")
+        for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True)
+    ]
+    key = "in" if high <= budget.amount else "over" if low > budget.amount else "maybe_in"
+    draft.figure("budget", budget.amount, currency, sources=("user:budget",))
+    draft.say(
+        f"cost.work_{key}_budget",
+        budget=money(budget.amount, currency, draft.language),
+        cost=told[0],
+        low=told[1],
+        high=told[2],
+        importance=HEAD,
+    )
+
+
+def _machines(row: InstanceOut, count: int) -> int:
+    """Machines of a type that hold so many cards."""
+    return -(-count // max(row.gpu_count or 1, 1))
+
+
+def _priced(found: ToolResult) -> list[InstanceOut]:
+    rows = found.report.instances if isinstance(found.report, InstancesReport) else ()
+    return [row for row in rows if row.price is not None and row.category == "gpu"]
+
+
+def cannot(draft: Draft, result: ToolResult) -> Answer:
+    """Says why the time cannot be computed."""
+    draft.say("times.cannot", reason=quoted_hint(draft, result), importance=HEAD)
+    slots = draft.request.slots
+    if (slots.gpu_count or 1) > 1 and slots.gpu is not None:
+        draft.say("times.multi", gpu=slots.gpu)
+    draft.say("times.depends")
+    return draft.finish("depends")
+
+
+def _serving(draft: Draft) -> Steps:
+    slots = draft.request.slots
+    concurrency = slots.concurrency or slots.batch or 1
+    looked = yield (Call("find_model", {"name": slots.model, "params_b": slots.params_b}),)
+    draft.use(*looked)
+    model = looked[0].report
+    if isinstance(model, ModelReport) and model.kind not in _WRITES_TEXT:
+        return cannot(draft, ToolResult("find_model", {}, False, 0.0, hint=model.name))
+    results = yield (
+        Call("estimate_time_and_cost",
+             time_arguments(draft, task="infer", concurrency=concurrency, batch=None)),
+        Call("estimate_memory", memory_arguments(slots, task="infer")),
+    )  # fmt: skip
+    report, memory = results[0].report, results[1].report
+    is_short = isinstance(memory, MemoryReport) and memory.verdict == "does_not_fit"
+    if is_short or asks_fit(draft.request):
+        from agent.answering.speed.plans import serving_plan
+
+        return (yield from serving_plan(draft))
+    draft.use(*results)
+    if not isinstance(report, TimeReport) or report.stream_tokens_per_s is None:
+        return cannot(draft, results[0])
+    say_serving_speed(draft, report, concurrency)
+    if isinstance(memory, MemoryReport) and memory.usable_bytes is not None:
+        draft.say("times.room", need=gib(memory.process_bytes), usable=gib(memory.usable_bytes),
+                  outcome=outcome(draft, memory))  # fmt: skip
+    if report.gpu_count > 1:
+        draft.say("times.multi", gpu=slots.gpu)
+    draft.assume(report.assumptions)
+    return draft.finish("depends")
+
+
+def say_serving_speed(
+    draft: Draft, report: TimeReport, concurrency: int, *, importance: int = HEAD
+) -> None:
+    """Tokens per second of one stream and of all."""
+    stream, total, ttft = report.stream_tokens_per_s, report.tokens_per_s, report.ttft_s
+    if stream is None or total is None or ttft is None:
+        return
+    held = {a.name: a.value for a in report.assumptions}
+    slots = draft.request.slots
+    prompt = slots.input_len or held.get("prompt_len") or slots.seq_len
+    output = slots.output_len or held.get("output_len")
+    for name, tokens in (("prompt_len", prompt), ("output_len", output)):
+        draft.figure(name, int(tokens or 0), "token", formula="of the speed that is told")
+    for name, value in (("stream", stream.value), ("total", total.value)):
+        draft.figure(f"{name}, as told", float(format_significant(value, 2)), "token/s",
+                     formula=f"{name} tokens per s; two digits")  # fmt: skip
+    draft.say(
+        "times.serving" if concurrency > 1 else "times.serving_one",
+        speed=rate(stream.value, 2),
+        low=whole(stream.low),
+        high=whole(stream.high),
+        ttft=format_significant(ttft.value, 2),
+        total=rate(total.value, 2),
+        concurrency=concurrency,
+        prompt=prompt,
+        output=output,
+        importance=importance,
+    )
+    say_ceiling(draft, report, concurrency, importance=max(importance, BODY))

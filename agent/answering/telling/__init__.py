@@ -1,0 +1,1 @@
+"""How answers are told: drafts, sentences, numbers, and the words for runs, cards and machines."""
