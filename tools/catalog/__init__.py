@@ -9,6 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tools.catalog.billing import (
+        BillingComparison,
+        compare_billing,
+        hours_that_pay,
+        month_of,
+    )
     from tools.catalog.constraints import (
         Constraints,
         GpuNeed,
@@ -61,6 +67,10 @@ if TYPE_CHECKING:
     from tools.catalog.traffic import TrafficCost, TrafficPrice, traffic_cost, traffic_prices
 
 _HOMES = {
+    "BillingComparison": "billing",
+    "compare_billing": "billing",
+    "hours_that_pay": "billing",
+    "month_of": "billing",
     "Constraints": "constraints",
     "GpuNeed": "constraints",
     "HoursInterval": "constraints",
@@ -128,6 +138,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BillingComparison",
     "Catalog",
     "Constraints",
     "ExchangeRates",
@@ -162,6 +173,7 @@ __all__ = [
     "catalog_cards",
     "cheapest",
     "cheapest_rentals",
+    "compare_billing",
     "covered_providers",
     "currency_code",
     "exchange_rates",
@@ -172,6 +184,8 @@ __all__ = [
     "has_nvlink",
     "is_bare_metal",
     "has_price_only",
+    "hours_that_pay",
+    "month_of",
     "observed_spot_shares",
     "offer_source",
     "offers_for",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tools.catalog import Family, InstanceLookup, InstanceOffer, Need
 
 
-ACTIONS = ("summary", "lookup", "family", "card", "need", "refresh")
+ACTIONS = ("summary", "lookup", "family", "card", "need", "billing", "refresh")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     need.add_argument("--vcpus", type=int)
     need.add_argument("--memory-gib", type=float)
     need.add_argument("--cpu", action="store_true", help="CPU types")
+    billing = actions.add_parser(
+        "billing", parents=[shared, priced], help="on demand, spot and subscription of a type"
+    )
+    billing.add_argument("name")
+    billing.add_argument("--hours", type=float, default=730, help="hours of use a month")
     refresh = actions.add_parser("refresh", help="new rows through a vendor's SDK")
     refresh.add_argument("--provider", required=True, help="alibaba, tencent or aws")
     refresh.add_argument("--region", help="region to ask; the vendor's default otherwise")
@@ -64,6 +69,10 @@ def run(args: argparse.Namespace) -> int:
         return _need(args)
     if args.action == "card":
         return _card(args)
+    if args.action == "billing":
+        from tools.cli.billing import run_billing
+
+        return run_billing(args)
     return _lookup(args)
 
 
