@@ -77,7 +77,7 @@ def compare_billing(
         raise BadQuantityError(field="spot_overhead", given=spot_overhead, allowed="0 or more")
     on_demand = cheapest(offer, region=region)
     subscription = _subscription(offer, region)
-    spot = spot_quote(offer, region=region)
+    spot = _spot(offer, on_demand, region)
     hours = Decimal(repr(float(hours_per_month)))
     monthly: dict[str, Decimal] = {}
     if on_demand is not None:
@@ -125,6 +125,15 @@ def hours_that_pay(discount: float) -> float:
     if not 0 <= discount < 1:
         raise BadQuantityError(field="discount", given=discount, allowed="0 to 1")
     return HOURS_PER_MONTH * (1 - discount)
+
+
+def _spot(offer: InstanceOffer, on_demand: Price | None, region: str | None) -> SpotQuote | None:
+    """The quote of the region that the on-demand price is of, so that one place is compared."""
+    if on_demand is not None and on_demand.region is not None:
+        there = spot_quote(offer, region=on_demand.region)
+        if there is not None:
+            return there
+    return spot_quote(offer, region=region)
 
 
 def _subscription(offer: InstanceOffer, region: str | None) -> Price | None:

@@ -60,7 +60,8 @@ def _when(one: BillingComparison, name: str) -> str:
     assert price is not None
     day = str(price.priced_on) if price.priced_on else "undated list price"
     note = f"; {price.note}" if price.note else ""
-    return f"{price.amount} a {price.per}, {price.region or 'region not stated'}, {day}{note}"
+    per = "an hour" if price.per == "hour" else "a month"
+    return f"{price.amount} {per}, {price.region or 'region not stated'}, {day}{note}"
 
 
 def _view(one: BillingComparison) -> dict[str, Any]:
