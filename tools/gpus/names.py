@@ -135,7 +135,7 @@ def _mention_at(
     if reading is None:
         return _mig_alone(folded, original, start)
     key_start, key_length = start, reading.end
-    if strict and not _is_in_place(folded, reading):
+    if strict and (not _is_in_place(folded, reading) or _is_measure(folded, start)):
         return None
     read_front(folded, reading, floor=floor)
     is_bare = _BARE.fullmatch(reading.key) is not None
@@ -180,6 +180,20 @@ def _mig_alone(folded: str, original: str, start: int) -> GpuMention | None:
         slice_name=found["mig"],
     )
     return GpuMention(match, None, start, found.end(), original[start : found.end()])
+
+
+_ARTICLE = re.compile(r"a \d{1,4}(?:\.\d+)?")
+_MEASURED = re.compile(
+    r"[ -]?(?:[kmgt]?i?b(?:it|yte)?(?:s|ps|/s)?|[kmgt]|ms|s|sec(?:ond)?s?|min(?:ute)?s?|h|hrs?"
+    r"|hours?|days?|weeks?|months?|years?|%|percent|x|px|tokens?|cards|gpus|nodes?|users?"
+    r"|layers?|person|people)(?![a-z0-9])"
+)
+
+
+def _is_measure(folded: str, start: int) -> bool:
+    """`a 10 Gbps link`, `a 40 GB card`: an article and a measure, no A10 and no A40."""
+    found = _ARTICLE.match(folded, start)
+    return found is not None and _MEASURED.match(folded, found.end()) is not None
 
 
 def _is_in_place(folded: str, reading: Reading) -> bool:

@@ -162,3 +162,19 @@ def test_any_text_is_read_without_error_and_spans_match(text: str) -> None:
         assert text[mention.start : mention.end] == mention.text
         assert mention.count is None or mention.count > 0
         end = mention.end
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "over a 10 Gbps link", "a 40 GB card", "A 100 GB dataset", "a 30 hour job", "a 16 gb gpu",
+        "a 10 gbit nic", "a 2 day run", "a 40 layer model",
+    ],
+)  # fmt: skip
+def test_an_article_and_a_measure_are_no_card(text: str) -> None:
+    assert _found(text) == []
+
+
+def test_a_card_with_a_blank_in_its_name_stays_one() -> None:
+    assert _found("rent a 10 for a week") == [(A10, None)]
+    assert _found("use a 100 80gb") == [(A100, None)]
