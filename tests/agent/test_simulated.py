@@ -14,7 +14,6 @@ import pytest
 from agent import Advisor
 from agent.answer import Answer
 from agent.answering import compose
-from agent.answering.fitting.simulated import asks_exact
 from agent.answering.plan import Context, advance
 from agent.settings import Settings
 from agent.toolbox import ToolResult, build_toolbox
@@ -105,7 +104,7 @@ def test_the_run_of_the_turn_before_is_simulated(turn: str) -> None:
     before = parse("bge-large 微调 batch 32 长度 512 在 24G 上够吗")
     after = parse(turn, [before])
     assert (after.intent, after.slots.batch) == ("fit_check", 32)
-    assert asks_exact(after)
+    assert after.says("fitting.exact")
 
 
 @pytest.mark.parametrize(

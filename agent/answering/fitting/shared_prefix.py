@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import gib
 from agent.toolbox.memory import MemoryReport
-
-_PREFIX = re.compile(
-    r"prefix[- _]?cach|radix ?(?:attention|cache)|前缀缓存|共享前缀|shared? (?:system )?prompt"
-    r"|(?:同一个?|相同的?|same|common|共享的?|共用)\s?(?:的\s?)?"
-    r"(?:system ?prompt|系统提示词?|前缀|prefix|prompt)",
-    re.IGNORECASE,
-)
 
 
 def say_shared_prefix(draft: Draft, report: MemoryReport) -> None:
     """Tells the saving where a prefix is shared by several requests and its length was said."""
     slots = draft.request.slots
     requests, tokens = slots.concurrency or slots.batch or 1, slots.seq_len or slots.input_len
-    if _PREFIX.search(draft.request.search_query) is None or report.kv_cache_bytes <= 0:
+    if not draft.request.says("fitting.shared_prefix") or report.kv_cache_bytes <= 0:
         return
     if requests < 2 or tokens is None:
         draft.say("shared_prefix.rule", importance=HEAD)

@@ -6,32 +6,16 @@ form's interval reaches over the card's limit and under it; then the verdict is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 
 from agent.answering.plan import Call
 from agent.answering.telling.draft import DETAIL, Draft
 from agent.answering.telling.numbers import gib, gib_range, quoted
 from agent.answering.telling.run_words import memory_arguments, said_method
-from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.simulate import SimulationReport, SimulationState
 from tools.memory import likely
-
-_ASKED = re.compile(
-    r"精确(?!率|召回)|精准|准确(?:的?(?:数|值|显存|峰值|结果|需要|占用)|算|估|地)|逐步模拟"
-    r"|模拟(?:一下|一步|跑|运行|出|看|训练|显存|值)|(?:跑|做)(?:一)?(?:个|次|遍)?模拟"
-    r"|实测(?:一下|下|看看|一把)|(?:帮我|给我|替我)实测"
-    r"|\bexact(?:ly)?\b(?!\s+(?:what|which|why|does|is))|\bprecise(?:ly)?\b"
-    r"|\bsimulat(?:e|ed|ion|ing)\b|to the (?:MiB|MB)\b",
-    re.IGNORECASE,
-)
-
-
-def asks_exact(request: Request) -> bool:
-    """Whether an exact figure, or a simulation, is asked for."""
-    return _ASKED.search(request.search_query) is not None
 
 
 def straddles(report: MemoryReport) -> bool:
@@ -44,7 +28,7 @@ def simulated(
     draft: Draft, report: MemoryReport, state: SimulationState
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], MemoryReport]:
     """The run with a simulated step's figures, where one is wanted and runs; else as it is."""
-    is_asked = asks_exact(draft.request)
+    is_asked = draft.request.says("fitting.exact")
     if not is_asked and not (state == "ready" and straddles(report)):
         return report
     if state != "ready" or report.is_reference:
