@@ -33,7 +33,10 @@ from agent.understanding.readers.counts import (
 from agent.understanding.readers.data_amounts import read_data_amounts
 from agent.understanding.readers.durations import read_durations, read_rates, read_step_rates
 from agent.understanding.readers.hosts import read_hosts
+from agent.understanding.readers.id_tables import read_id_tables
 from agent.understanding.readers.in_use import read_in_use
+from agent.understanding.readers.links import read_links
+from agent.understanding.readers.machine_need import read_machine_need
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.other_kinds import read_other_kinds
@@ -50,6 +53,7 @@ from agent.understanding.readers.pictures import read_pictures_made
 from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.regions import read_regions
 from agent.understanding.readers.sizes import read_active, read_products, read_sizes
+from agent.understanding.readers.stages import stages_in
 from agent.understanding.readers.tallies import read_tallies
 from agent.understanding.readers.words import read_programs, read_words
 from agent.understanding.readings import Board
@@ -227,8 +231,11 @@ def _request(
         ignored=tuple(document.span(start, end) for start, end in turn.orders),
         topics=turn.topics,
         search_query=search_query(document, turn.orders),
-        marks=marks_in(told),
+        id_table=turn.board.value("id_table"),
+        stages=stages_in(told),
+        marks=marks,
         amounts=amounts_in(told),
+        need=_need(spoken_lines, out) if _OF_MACHINES.intersection(marks) else None,
     )
 
 
@@ -249,6 +256,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_hosts(document, board)
     read_classes(document, board)
     read_active(document, board)
+    read_id_tables(document, board)
     read_sizes(document, board)
     read_tallies(document, board)
     read_money(document, board)

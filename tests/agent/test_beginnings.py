@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from agent.answering.hosts.processors import memory_bandwidth
-from agent.answering.sizing.zero_stages import stages_asked
 from agent.request import Request
 from agent.understanding import parse
 from agent.understanding.scope import is_unfinished
@@ -87,7 +86,7 @@ def test_a_classifier_is_a_small_network(text: str, model: str) -> None:
     ],
 )  # fmt: skip
 def test_stages_are_read_from_lists_and_not_from_counts(text: str, stages: tuple[int, ...]) -> None:
-    assert stages_asked(text) == stages
+    assert parse(text).stages == stages
 
 
 def test_twelve_channels_without_a_rate_are_those_of_a_server() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.answer import Answer
-from agent.answering.sizing.zero_stages import stages_asked
+from agent.understanding import parse
 from tests.agent.answers import answered
 
 
@@ -25,7 +25,7 @@ def _figure(answer: Answer, name: str) -> float:
     ],
 )
 def test_stages_are_read(text: str, stages: tuple[int, ...]) -> None:
-    assert stages_asked(text) == stages
+    assert parse(text).stages == stages
 
 
 @pytest.mark.parametrize(

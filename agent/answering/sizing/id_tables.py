@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answer import Verdict
 from agent.answering.hosts.cpu_or_gpu import data_gb
 from agent.answering.plan import Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.request import Request
-from agent.understanding.numerals import number_pattern, parse_number
 from tools.units import GB, gb_from_bytes
 
-_TABLES = re.compile(
-    r"embedding[ -]?(?:tables?|表|层|参数)|(?:嵌入|稀疏|特征|id)\s?表"
-    r"|emb(?:edding)?s? (?:are|is|of|take)"
-    r"|稀疏(?:特征|参数|embedding)|sparse (?:features|embeddings|tables)",
-    re.IGNORECASE,
-)
-_N = number_pattern()
-_ROWS_BY_WIDTH = re.compile(
-    rf"(?P<rows>{_N})\s?(?:个|条|行)?\s?(?:不同的?|unique|distinct)?\s?"
-    r"(?:用户|商品|物品|特征|ids?|items?|users?|rows|entities|entries|行|sku|key|keys)?"
-    r"[^\d\n]{0,16}?(?P<width>\d{1,4})\s?(?:维|dims?(?:ensions?)?|-?d(?![a-z])|wide)",
-    re.IGNORECASE,
-)
-_HALF = re.compile(r"fp16|bf16|half|半精度|float16", re.IGNORECASE)
 _LARGEST_CARD = 80 * GB
 _ADAM_COPIES = 3
 """The table itself and two moments, in the table's width."""
@@ -33,21 +16,20 @@ _ADAM_COPIES = 3
 
 def applies(request: Request, context: Context) -> bool:
     """True for tables of ids whose size is said or follows from rows and width."""
-    text = request.search_query
-    has_job = request.slots.params_b is not None
-    return not has_job and _TABLES.search(text) is not None and _size(request) is not None
+    return request.slots.params_b is None and _size(request) is not None
 
 
-def _rows_and_width(request: Request) -> tuple[float, int] | None:
-    for found in _ROWS_BY_WIDTH.finditer(request.search_query.casefold()):
-        rows = parse_number(found["rows"].strip())
-        if rows and rows >= 1000 and int(found["width"]) >= 2:
-            return rows, int(found["width"])
-    return None
+def _rows_and_width(request: Request) -> tuple[int, int] | None:
+    said = request.id_table
+    if said is None or said.rows is None or said.width is None:
+        return None
+    return said.rows, said.width
 
 
 def _size(request: Request) -> float | None:
     """Bytes of the tables: rows x width x bytes of an entry, else the size that was said."""
+    if request.id_table is None:
+        return None
     shape = _rows_and_width(request)
     if shape is not None:
         return shape[0] * shape[1] * _entry_bytes(request)
@@ -56,7 +38,7 @@ def _size(request: Request) -> float | None:
 
 
 def _entry_bytes(request: Request) -> int:
-    return 2 if _HALF.search(request.search_query) else 4
+    return 2 if request.slots.precision in ("fp16", "bf16") else 4
 
 
 def compose(request: Request, context: Context) -> Plan:

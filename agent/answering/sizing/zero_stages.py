@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from agent.answering.fitting import fit
@@ -12,41 +11,9 @@ from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import memory_arguments, outcome
 from agent.request import Request
 from agent.toolbox.memory import MemoryReport
+from agent.understanding.readers.stages import DDP, FULL
 
-_ALONE = (
-    r"(?![\d.]|\s?(?:[%×*张卡块个万机台路倍]|节点|小时|[a-z]{1,4}\d|[bkmgx](?![a-z])|g?b(?![a-z])"
-    r"|(?:gpu|card|node|machine|host|box|server|time|step|epoch|hour|day)(?:e?s)?(?![a-z])))"
-)
-"""Behind a stage: no unit and no name of a card, which make it a number of something."""
-_NAMED = r"(?<![a-z])(?:zero|z|stage|deepspeed|ds(?:[ _-]?z)?)[ _-]?(?:stage[ _-]?)?"
-_AND = r"\s?(?:,|，|、|/|还是|或者?|和|与|跟|以及|vs\.?|or|and)\s?(?:or\s|and\s|还是)?"
-_STAGES = re.compile(
-    rf"{_NAMED}(?P<list>[0123]{_ALONE}(?:{_AND}(?:{_NAMED})?[0123]{_ALONE})*)", re.IGNORECASE
-)
-_PLAIN = re.compile(r"(?<![a-z])(?:ddp|no_shard)(?![a-z])", re.IGNORECASE)
-_FSDP = re.compile(r"(?<![a-z])fsdp2?(?![a-z])", re.IGNORECASE)
-_FSDP_HALF = re.compile(r"(?<![a-z])shard_grad_op(?![a-z])", re.IGNORECASE)
-_FSDP_FULL = re.compile(r"(?<![a-z])(?:full_shard|hybrid_shard)(?![a-z])", re.IGNORECASE)
 _INTENTS = ("fit_check", "multi_gpu_plan", "concept", "gpu_compare", "recommend_instance")
-_DDP, _GRADIENTS, _FULL = 0, 2, 3
-
-
-def stages_asked(text: str) -> tuple[int, ...]:
-    """Stages that are set against each other, the least split first; DDP is 0, FSDP 3.
-
-    FSDP that shards gradients and optimizer states only (SHARD_GRAD_OP) is 2.
-
-    >>> stages_asked("zero2还是zero3"), stages_asked("DDP or FSDP"), stages_asked("zero 2 or 3?")
-    ((2, 3), (0, 3), (2, 3))
-    """
-    found = {
-        int(digit) for hit in _STAGES.finditer(text) for digit in re.findall(r"[0123]", hit["list"])
-    }
-    found |= {_DDP} if _PLAIN.search(text) else set()
-    half, full = _FSDP_HALF.search(text), _FSDP_FULL.search(text)
-    found |= {_GRADIENTS} if half else set()
-    found |= {_FULL} if full or (_FSDP.search(text) and not half) else set()
-    return tuple(sorted(found))
 
 
 def applies(request: Request, context: Context) -> bool:
@@ -55,14 +22,14 @@ def applies(request: Request, context: Context) -> bool:
     is_sized = slots.has_model
     is_on_cards = slots.has_card and (slots.gpu_count or 1) > 1
     is_run = slots.task == "train" and is_sized and is_on_cards and not request.corrections
-    return is_run and request.intent in _INTENTS and len(stages_asked(request.search_query)) > 1
+    return is_run and request.intent in _INTENTS and len(request.stages) > 1
 
 
 def compose(request: Request, context: Context) -> Plan:
     """What every way takes on a card, the one to take, then the run split that way."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
-    stages = stages_asked(request.search_query)
+    stages = request.stages
     results = yield tuple(
         Call("estimate_memory", memory_arguments(slots, task="train", **_split(stage)))
         for stage in stages
@@ -90,7 +57,7 @@ def compose(request: Request, context: Context) -> Plan:
 
 
 def _split(stage: int) -> dict[str, Any]:
-    if stage == _DDP:
+    if stage == DDP:
         return {"zero_stage": None, "strategy": "ddp"}
     return {"zero_stage": stage, "strategy": None}
 
@@ -101,10 +68,10 @@ def _say(draft: Draft, reports: dict[int, MemoryReport], best: int | None) -> No
     if best is None:
         name = "none"
     elif best == min(reports):
-        name = "least" if max(reports) == _FULL else "least_same"
+        name = "least" if max(reports) == FULL else "least_same"
     else:
         name = "more_tight" if least.verdict == "tight" else "more"
-        name = name if best == _FULL else f"{name}_same"
+        name = name if best == FULL else f"{name}_same"
     values = {"best": draft.phrase(f"zero_stages.name_{best or 0}"),
               "other": draft.phrase(f"zero_stages.name_{max(reports)}"),
               "short": draft.phrase(f"zero_stages.name_{min(reports)}")}  # fmt: skip
