@@ -35,8 +35,6 @@ from agent.understanding.readers.durations import read_durations, read_rates, re
 from agent.understanding.readers.hosts import read_hosts
 from agent.understanding.readers.id_tables import read_id_tables
 from agent.understanding.readers.in_use import read_in_use
-from agent.understanding.readers.links import read_links
-from agent.understanding.readers.machine_need import read_machine_need
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.other_kinds import read_other_kinds
@@ -233,9 +231,8 @@ def _request(
         search_query=search_query(document, turn.orders),
         id_table=turn.board.value("id_table"),
         stages=stages_in(told),
-        marks=marks,
+        marks=marks_in(told),
         amounts=amounts_in(told),
-        need=_need(spoken_lines, out) if _OF_MACHINES.intersection(marks) else None,
     )
 
 
