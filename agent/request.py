@@ -204,6 +204,38 @@ class IdTable(_Record):
     width: int | None = None
 
 
+class MachineNeed(_Record):
+    """What is asked of a machine; None where the question is silent."""
+
+    gpus: tuple[str, ...] = ()
+    exclude_gpus: tuple[str, ...] = ()
+    min_gpu_count: int | None = None
+    exact_count: bool = False
+    """The number of cards was said without "at least"."""
+    min_gpu_memory_gb: float | None = None
+    min_total_gpu_memory_gb: float | None = None
+    slices: Literal["only", "none"] | None = None
+    """vGPU slices of a card."""
+    nvlink: bool | None = None
+    rdma: bool | None = None
+    min_rdma_gbps: float | None = None
+    min_network_gbps: float | None = None
+    bare_metal: bool | None = None
+    bf16: bool | None = None
+    fp8: bool | None = None
+    min_vcpu: int | None = None
+    min_memory_gib: float | None = None
+    providers: tuple[str, ...] = ()
+    exclude_providers: tuple[str, ...] = ()
+    region: str | None = None
+    max_price: Money | None = None
+    """Of an hour or a month."""
+    max_price_of_card: bool = False
+    """It is the price of one card."""
+    is_list: bool = False
+    """The text is little more than its conditions."""
+
+
 class Request(_Record):
     """A question, understood."""
 
@@ -244,6 +276,8 @@ class Request(_Record):
     """What else the words say: marks of understanding/data/marks, "room.name"."""
     amounts: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     """Numbers that are no slot, by "room.name", in the order of the text."""
+    need: MachineNeed | None = None
+    """What a machine that is looked for must have."""
 
     def says(self, *marks: str) -> bool:
         """Whether any of these marks stands in the text."""

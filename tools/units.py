@@ -1,4 +1,4 @@
-"""Bytes, GiB and GB, in one place: the only module that knows 1024**3 and 10**9.
+"""Bytes, GiB and GB, and the hours of a month: the only module that knows 1024**3 and 10**9.
 
 Inside the code a size is a plain ``int`` of bytes named ``*_bytes``. It is read from text by
 `parse_bytes` and written by `format_gib`/`format_bytes`, and converted nowhere else.
@@ -19,6 +19,8 @@ KB = 10**3
 MB = 10**6
 GB = 10**9
 TB = 10**12
+HOURS_PER_MONTH = 730
+"""Hours of a month of round-the-clock use: 365 * 24 / 12."""
 
 _UNIT_BYTES = {
     "b": 1,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.answer import Intent, Language
-from agent.request import Goal, InvalidValue, Pasted, Request
+from agent.request import Goal, InvalidValue, MachineNeed, Pasted, Request
 from agent.understanding.asking import clarifying_question
 from agent.understanding.conversation import Carried, carry_over
 from agent.understanding.frames import asked, with_signs
@@ -35,6 +35,7 @@ from agent.understanding.readers.durations import read_durations, read_rates, re
 from agent.understanding.readers.hosts import read_hosts
 from agent.understanding.readers.id_tables import read_id_tables
 from agent.understanding.readers.in_use import read_in_use
+from agent.understanding.readers.machine_need import read_machine_need
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.other_kinds import read_other_kinds
@@ -210,7 +211,9 @@ def _request(
     document, out = turn.document, turn.out
     scene = _scene(turn.whole, turn.orders, turn.board, out, turn.pasted)
     outside = intent == "out_of_scope"
-    told = with_signs(told_lines(document, turn.orders), turn.board)
+    spoken_lines = told_lines(document, turn.orders)
+    told = with_signs(spoken_lines, turn.board)
+    marks = marks_in(told)
     return Request(
         language=spoken,
         intent=intent,
@@ -231,9 +234,21 @@ def _request(
         search_query=search_query(document, turn.orders),
         id_table=turn.board.value("id_table"),
         stages=stages_in(told),
-        marks=marks_in(told),
+        marks=marks,
         amounts=amounts_in(told),
+        need=_need(spoken_lines, out) if _OF_MACHINES.intersection(marks) else None,
     )
+
+
+_OF_MACHINES = frozenset({"renting.machines", "renting.which_cards"})
+"""Marks of a text that may look for a machine by what it must have."""
+
+
+def _need(text: str, out: Resolution) -> MachineNeed | None:
+    """What a machine must have, where one is looked for."""
+    budget = out.readings.get("budget")
+    place = (budget.start, budget.end) if budget is not None else None
+    return read_machine_need(text, out.slots(), inferred=frozenset(out.inferred), budget=place)
 
 
 def _read_all(document: Document, board: Board) -> None:

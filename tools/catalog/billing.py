@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from tools.catalog.offer import HOURS_PER_MONTH, InstanceOffer, Price
+from tools.catalog.offer import InstanceOffer, Price
 from tools.catalog.prices import SpotQuote, cheapest, prices_of, spot_quote
 from tools.catalog.providers import home_region
 from tools.errors import BadQuantityError
 from tools.provenance import Figure
+from tools.units import HOURS_PER_MONTH
 
 _CENT = Decimal("0.01")
 

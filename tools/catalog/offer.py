@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from tools.provenance import Source
+from tools.units import HOURS_PER_MONTH
 
 Category = Literal["gpu", "vgpu-slice", "accelerator", "cpu"]
 Status = Literal[
@@ -35,8 +36,6 @@ INTERRUPTION_BANDS: tuple[InterruptionBand, ...] = get_args(InterruptionBand)
 
 OLD_AFTER_DAYS = 365
 """A price of this age or more is labelled old, unless the caller sets another limit."""
-HOURS_PER_MONTH = 730
-"""Hours of a month of round-the-clock use: 365 * 24 / 12."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,11 @@ from tools.catalog.misses import (
     resolve,
     speed_misses,
 )
-from tools.catalog.offer import HOURS_PER_MONTH, InstanceOffer, Price
+from tools.catalog.offer import InstanceOffer, Price
 from tools.catalog.prices import today
 from tools.catalog.query import has_nvlink
 from tools.provenance import Assumption, Figure, Source
+from tools.units import HOURS_PER_MONTH
 
 if TYPE_CHECKING:
     from tools.memory import InferenceWorkload, TrainingWorkload

@@ -10,10 +10,8 @@ from tools.errors import BadQuantityError
 from tools.provenance import Figure, Source
 from tools.speed.jobs import money
 from tools.speed.results import given, require_positive
-from tools.units import MB
+from tools.units import HOURS_PER_MONTH, MB
 
-HOURS_PER_MONTH = 730.0
-"""8,760 hours of a year over twelve months."""
 DEFAULT_RESTART_S = 600.0
 """New machine, image, data and checkpoint loaded: ten minutes, assumed."""
 FULL_STATE_BYTES_PER_PARAM = 14

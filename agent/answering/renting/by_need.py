@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
+from decimal import Decimal
 from typing import Any
 
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.renting.need_words import MachineNeed, read_need
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import (
     cards_text,
@@ -16,40 +16,24 @@ from agent.answering.telling.machines import (
     provider_name,
     say_price_sources,
 )
-from agent.answering.telling.numbers import money
+from agent.answering.telling.numbers import money, usual_currency
 from agent.answering.telling.run_words import joined
-from agent.request import Request
+from agent.request import MachineNeed, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport, UncertainOut
 from agent.toolbox.offers import InstanceOut
+from tools.units import HOURS_PER_MONTH
 
-_MACHINES = re.compile(
-    r"机器|机型|裸金属|bare[\s-]metal|规格|实例|服务器|主机(?!内存)|云主机|节点|配置|型号"
-    r"|(?<![a-z])(?:instances?|instance\stypes?|machines?|vms?|box(?:es)?|servers?|skus?|sizes?|offers?)(?![a-z])",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(
-    r"哪些|哪个|哪种|哪款|哪几|有没有|有什么|什么样|列出|列一下|列举|找|求|推荐|选|想要|要一台|来一台|给我|最便宜"
-    r"|(?<![a-z])(?:which|what|list|show|find|any|is\sthere|are\sthere|looking\sfor|need|want|recommend"
-    r"|cheapest|give\sme|have)(?![a-z])",
-    re.IGNORECASE,
-)
-_WHICH = re.compile(r"哪些|列出|列举|(?<![a-z])(?:which|list|show)(?![a-z])", re.IGNORECASE)
-_CARDS = re.compile(
-    r"(?:什么|哪些|哪种|哪款)(?:显)?卡|(?<![a-z])(?:which|what)\s(?:gpus?|cards?)(?![a-z])",
-    re.IGNORECASE,
-)
-_NOT_A_SEARCH = re.compile(
-    r"要不要|需不需要|需要吗|有必要|区别|差别|为什么|怎么|如何|够不够|够吗|够用吗|能跑|能不能|划算|会不会"
-    r"|(?<![a-z])(?:why|how\s(?:do|to|many|long|fast)|should\s(?:i|we)|do\s(?:i|we)\sneed|difference|worth"
-    r"|enough|can\s(?:i|we|it))(?![a-z])",
-    re.IGNORECASE,
-)
 _BARE_CARD = re.compile(r"[A-Za-z]+\d+[A-Za-z]*|[A-Za-z]+ \d+")
 """A card's name without maker, form and memory: all of its kinds are left out."""
 _SHOWN, _SHOWN_APART, _MOST = 6, 4, 50
-_LEAST_POINTS, _LONGEST = 2, 160
-"""A short list of conditions is a search even without a word that asks."""
+_LEAST_CONDITIONS = 2
+"""A short list of so many conditions is a search even without a word that asks."""
+_SOFT = (
+    "gpus", "providers", "region", "min_gpu_count", "exact_count", "max_price_of_card",
+    "min_gpu_memory_gb", "is_list",
+)  # fmt: skip
+"""What a question about a run or a card says as well."""
 _JOB_SLOTS = (
     "model", "models", "params_b", "model_size_mb", "instance", "instances", "samples", "tokens",
     "epochs", "steps", "step_s", "steps_per_s", "gpu_mem_used_mib", "gpu_util_pct", "dataset",
@@ -58,66 +42,79 @@ _JOB_SLOTS = (
 
 def applies(request: Request, context: Context) -> bool:
     """True for machines asked for by what they must have, with nothing said of a job."""
-    text = request.search_query
-    if request.pasted or any(getattr(request.slots, name) for name in _JOB_SLOTS):
+    need = request.need
+    if need is None or request.pasted or any(getattr(request.slots, name) for name in _JOB_SLOTS):
         return False
-    has_noun = _MACHINES.search(text) or _CARDS.search(text)
-    if has_noun is None or _NOT_A_SEARCH.search(text):
+    if request.says("renting.no_search"):
         return False
-    need = read_need(request)
-    if need.hard == ("max_price",) and _CARDS.search(text):
+    said = need.model_fields_set
+    hard = said.difference(_SOFT)
+    if hard == {"max_price"} and request.says("renting.which_cards"):
         return True
-    if not need.hard and not (_is_by_size(need) and _WHICH.search(text)):
+    if not hard and not (_is_by_size(need) and request.says("renting.which_of_them")):
         return False
-    is_list = len(need.points) >= _LEAST_POINTS and len(text) <= _LONGEST
-    return _ASKS.search(text) is not None or is_list
+    conditions = said.difference(("exact_count", "max_price_of_card", "is_list"))
+    is_list = need.is_list and len(conditions) >= _LEAST_CONDITIONS
+    return is_list or request.says("renting.wanted", "renting.which_cards")
 
 
 def _is_by_size(need: MachineNeed) -> bool:
     """Whether memory is asked for without a card, or several of a card."""
-    if "gpus" in need.points:
-        return int(need.points.get("min_gpu_count", 1)) > 1
-    return "min_gpu_memory_gb" in need.points
+    return (need.min_gpu_count or 1) > 1 if need.gpus else need.min_gpu_memory_gb is not None
 
 
 def compose(request: Request, context: Context) -> Plan:
     """Those that meet every condition, cheapest first; apart, those of which a point is unknown."""
     draft = Draft(request.model_copy(update={"clarifying_question": None, "corrections": ()}))
-    need = read_need(request)
-    reports = yield from _search(draft, need.points, need)
+    need = request.need or MachineNeed()
+    points = _points(draft, need)
+    reports = yield from _search(draft, points)
     rows = _ranked([row for report in reports for row in report.instances])
     total = sum(report.total for report in reports)
-    conditions = _conditions(draft, need)
+    conditions = _conditions(draft, points)
     if rows:
-        exact = [row for row in rows if row.gpu_count == need.points.get("min_gpu_count")]
+        exact = [row for row in rows if row.gpu_count == need.min_gpu_count]
         first = exact if need.exact_count and exact else rows
         draft.figure("types", total, "1", formula="types that meet every condition")
         key = "by_need.found" if total > 1 else "by_need.found_one"
         draft.say(key, count=total, conditions=conditions, importance=HEAD)
-        _tell_rows(draft, _by_card(first) if _CARDS.search(request.search_query) else first)
+        _tell_rows(draft, _by_card(first) if request.says("renting.which_cards") else first)
         if need.exact_count and not exact:
-            draft.say("by_need.more_cards", count=need.points["min_gpu_count"])
+            draft.say("by_need.more_cards", count=need.min_gpu_count)
     else:
         draft.say("by_need.none", conditions=conditions, importance=HEAD)
-        yield from _without_one(draft, need)
+        yield from _without_one(draft, points)
     _tell_apart(draft, [row for report in reports for row in report.uncertain],
                 sum(report.uncertain_total for report in reports))  # fmt: skip
     _tell_sources(draft, rows)
     return draft.finish("not_applicable", intent="catalog_lookup")
 
 
+def _points(draft: Draft, need: MachineNeed) -> dict[str, Any]:
+    """Arguments of the search, one a condition; cards and clouds named are searched one by one."""
+    points = need.model_dump(exclude_defaults=True, exclude={"exact_count", "is_list", "max_price"})
+    price = need.max_price
+    if price is not None:
+        hours = HOURS_PER_MONTH if price.per == "month" else 1
+        points["max_price"] = (Decimal(str(price.amount)) / hours).quantize(Decimal("0.0001"))
+        points["max_price_currency"] = price.currency or usual_currency(draft.language)
+    if need.region is not None:
+        points["in_region"] = True
+    return points
+
+
 def _search(
-    draft: Draft, points: dict[str, Any], need: MachineNeed
+    draft: Draft, points: dict[str, Any]
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], list[InstancesReport]]:
     """One search a cloud and card named; all of the catalog where none is."""
-    common = {k: v for k, v in points.items() if k not in ("provider", "gpus")}
-    currency = points.get("max_price_currency") or ("CNY" if draft.language == "zh" else "USD")
+    common = {k: v for k, v in points.items() if k not in ("providers", "gpus")}
+    currency = points.get("max_price_currency") or usual_currency(draft.language)
     results = yield tuple(
         Call("find_instances", {
             **common, "provider": cloud, "gpu": gpu, "any_variant": gpu is not None or None,
             "currency": currency, "limit": _MOST,
         })
-        for cloud in points.get("provider") or (None,)
+        for cloud in points.get("providers") or (None,)
         for gpu in points.get("gpus") or (None,)
     )  # fmt: skip
     draft.use(*results)
@@ -208,39 +205,34 @@ def _apart_line(draft: Draft, row: UncertainOut) -> str:
     return draft.phrase("by_need.apart_line", name=f"{name}{cards}{cost}", points=points)
 
 
-def _without_one(draft: Draft, need: MachineNeed) -> Generator[Any, Any, None]:
+def _without_one(draft: Draft, points: dict[str, Any]) -> Generator[Any, Any, None]:
     """What there is when one condition is dropped."""
     lines = []
-    for name in need.points:
-        if name in ("max_price_currency", "max_price_of_card", "in_region", "provider", "gpus"):
+    for name in points:
+        if name in _KEPT:
             continue
-        fewer = {k: v for k, v in need.points.items() if not _goes_with(k, name)}
-        reports = yield from _search(draft, fewer, need)
+        fewer = {k: v for k, v in points.items() if k not in (name, *_WITH.get(name, ()))}
+        reports = yield from _search(draft, fewer)
         rows = _ranked([row for report in reports for row in report.instances])
         if rows:
-            lines.append(
-                draft.phrase(
-                    "by_need.without",
-                    condition=_condition(draft, name, need.points),
-                    line=instance_line(draft, rows[0], with_provider=True),
-                )
-            )
+            condition = _condition(draft, name, points)
+            line = instance_line(draft, rows[0], with_provider=True)
+            lines.append(draft.phrase("by_need.without", condition=condition, line=line))
             draft.offer([rows[0].as_offer()])
     draft.bullets(lines[:4], title=draft.phrase("by_need.without_title"))
 
 
-def _goes_with(key: str, dropped: str) -> bool:
-    """Whether an argument falls with the condition that is dropped."""
-    pairs = {"region": ("in_region",), "rdma": ("min_rdma_gbps",)}
-    return key == dropped or key in pairs.get(dropped, ())
+_KEPT = ("max_price_currency", "max_price_of_card", "in_region", "providers", "gpus")
+"""Arguments that are not dropped alone."""
+_WITH = {"region": ("in_region",), "rdma": ("min_rdma_gbps",)}
+"""Arguments that fall with a condition."""
 
 
-def _conditions(draft: Draft, need: MachineNeed) -> str:
+def _conditions(draft: Draft, points: dict[str, Any]) -> str:
     """The conditions as they were understood."""
-    told = [_condition(draft, name, need.points) for name in need.points]
-    if draft.language == "zh":
-        return "、".join(text for text in told if text)
-    return ", ".join(text for text in told if text)
+    told = [_condition(draft, name, points) for name in points]
+    separator = "、" if draft.language == "zh" else ", "
+    return separator.join(text for text in told if text)
 
 
 _UNITS = {
@@ -265,12 +257,12 @@ def _condition(draft: Draft, name: str, points: dict[str, Any]) -> str:
         key = "asked_max_price_of_card" if points.get("max_price_of_card") else "asked_max_price"
         return draft.phrase(f"by_need.{key}",
                             value=money(value, currency, draft.language, per=per))  # fmt: skip
-    if name in ("provider", "exclude_providers"):
+    if name in ("providers", "exclude_providers"):
         value = [provider_name(draft, p) for p in value]
     if name == "exclude_gpus":
         value = [bare[0] if (bare := _BARE_CARD.search(card)) else card for card in value]
-    if name in ("provider", "gpus", "exclude_gpus", "exclude_providers"):
-        key = "asked_one_of" if name in ("provider", "gpus") else "asked_none_of"
+    if name in ("providers", "gpus", "exclude_gpus", "exclude_providers"):
+        key = "asked_one_of" if name in ("providers", "gpus") else "asked_none_of"
         return draft.phrase(f"by_need.{key}", names=joined(draft, list(value)))
     if name == "region":
         return str(value)

@@ -35,6 +35,15 @@ def gib_range(low_bytes: float, high_bytes: float) -> str:
     return low if low == high else f"{low.removesuffix(' GiB')}–{high}"
 
 
+def usual_currency(language: Language) -> str:
+    """Currency in which readers of a language count, where none is said.
+
+    >>> usual_currency("zh"), usual_currency("en")
+    ('CNY', 'USD')
+    """
+    return "CNY" if language == "zh" else "USD"
+
+
 _EXACT = 1e-4
 """Share of an amount up to which rounding is none: 49.9992 is 50, 2.0008 is 2.00."""
 

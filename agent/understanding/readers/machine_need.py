@@ -1,0 +1,211 @@
+"""What a machine must have, read out of a question (data/machine_need.yaml).
+
+What is not wanted is read first and taken out, then money, then the amounts.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from agent.request import MachineNeed, Money, Slots
+from agent.understanding.data import load
+from agent.understanding.numerals import DIGITS, parse_number
+from agent.understanding.phrases import Hit, PhraseTable, phrase_pattern, table
+from agent.understanding.readers.claims import Place
+from agent.understanding.readers.need_amounts import (
+    holes,
+    read_cards_counted,
+    read_least_amounts,
+)
+
+_FILE = "machine_need"
+_SHORT = 160
+"""Characters of a text that is little more than its list of conditions."""
+_MOST = 20
+_RDMA_KINDS = {"erdma", "rdma", "roce", "infiniband", "efa"}
+
+
+def read_machine_need(
+    text: str, slots: Slots, *, inferred: frozenset[str], budget: Place | None
+) -> MachineNeed | None:
+    """The need of a text, out of its words and its slots; None where it has no condition.
+
+    Args:
+        text: Folded; orders, log lines and settings blank.
+        slots: Settled.
+        inferred: Slots that were not said.
+        budget: Where the budget stands.
+    """
+    points: dict[str, Any] = {}
+    rest = _without_denied(text, points)
+    price = _price_said(rest)
+    rest = holes(rest, [place for place in (budget, *_prices(rest)) if place is not None])
+    rest = _read_amounts(rest, points)
+    for hit in _table("features").every(rest):
+        if hit.value != "slices":
+            points.setdefault(hit.value, True)
+        elif "slices" not in points:
+            points["slices"] = "only"
+    if _table("whole").has(text):
+        points["slices"] = "none"
+    _read_place(text, rest, slots, inferred, points)
+    money = slots.budget if slots.budget and slots.budget.per in ("hour", "month") else price
+    if money is not None:
+        points |= {"max_price": money, "max_price_of_card": _table("price_of_card").has(text)}
+    points = {name: value for name, value in points.items() if value is not None}
+    if not points:
+        return None
+    return MachineNeed(**points, is_list=len(text.strip()) <= _SHORT)
+
+
+def _table(name: str) -> PhraseTable:
+    return table(_FILE, name)
+
+
+# ---- what is not wanted
+
+
+def _without_denied(text: str, points: dict[str, Any]) -> str:
+    """The text without what is said not to be wanted, which is noted."""
+    places: list[Place] = []
+    for negation in _table("negations").find(text):
+        if negation.value == "asks":
+            continue
+        start = _between().match(text, negation.end)
+        begin = start.end() if start is not None else negation.end
+        end = _denied_feature(text, begin, negation, points) or _denied_names(text, begin, points)
+        if end is not None:
+            places.append((negation.start, end))
+    return holes(text, places)
+
+
+def _denied_feature(text: str, begin: int, negation: Hit, points: dict[str, Any]) -> int | None:
+    """Notes a feature that stands here as not wanted; gives where it ends."""
+    hits = [hit for hit in _table("features").every(text) if hit.start == begin]
+    if not hits:
+        return None
+    said = max(hits, key=lambda hit: hit.end)
+    is_open = negation.value == "open" or _either_way().match(text, said.end) is not None
+    if said.value == "slices":
+        points["slices"] = "none"
+    else:
+        points[said.value] = None if is_open else False
+    return said.end
+
+
+def _denied_names(text: str, begin: int, points: dict[str, Any]) -> int | None:
+    """Notes the cards and clouds of a list that begins here; gives where it ends."""
+    from tools.catalog import scan_providers
+    from tools.gpus import scan_gpus
+
+    clause = re.split(r"[。;!?\n]", text[begin:])[0][:60]
+    named = [(m.start, m.end, "exclude_gpus", m.match.spec.name) for m in scan_gpus(clause)]
+    named += [(m.start, m.end, "exclude_providers", m.provider) for m in scan_providers(clause)]
+    end = 0
+    for start, stop, key, name in sorted(named):
+        if _also().fullmatch(clause[end:start]) is None:
+            break
+        points[key] = tuple(dict.fromkeys((*points.get(key, ()), name)))
+        end = stop
+    return begin + end if end else None
+
+
+def _either(name: str) -> str:
+    ordered = sorted(map(str, load(_FILE)[name]), key=len, reverse=True)
+    return "|".join(phrase_pattern(phrase) for phrase in ordered)
+
+
+@cache
+def _between() -> re.Pattern[str]:
+    return re.compile(rf"(?:[\s\-]?(?:{_either('between')}))?[\s\-]{{0,2}}")
+
+
+@cache
+def _also() -> re.Pattern[str]:
+    return re.compile(rf"\s?(?:(?:{_either('also')})\s?){{0,2}}(?:{_either('between')})?\s?|s?\s?")
+
+
+@cache
+def _either_way() -> re.Pattern[str]:
+    return re.compile(rf"\s?的?\s?(?:{_either('either_way')})")
+
+
+# ---- amounts and money
+
+
+def _read_amounts(text: str, points: dict[str, Any]) -> str:
+    """Notes least amounts and the number of cards; gives the text without the amounts."""
+    amounts, rest = read_least_amounts(text)
+    if "min_rdma_gbps" in amounts:
+        points["rdma"] = True
+    if "min_vcpu" in amounts:
+        points["min_vcpu"] = int(amounts.pop("min_vcpu"))
+    points |= amounts
+    counted = read_cards_counted(rest)
+    if counted is not None:
+        points["min_gpu_count"], points["exact_count"] = counted
+    return rest
+
+
+@cache
+def _rate() -> re.Pattern[str]:
+    """A price of an hour, also of one card, that the budget's reader did not take."""
+    words = load(_FILE)["currency"]
+    sign = r"(?P<sign>[$¥])?\s?"
+    named = "".join(rf"|(?P<{code}>{'|'.join(said)})(?![a-z])" for code, said in words.items())
+    card = r"(?:(?:/|per|an?|each|每)?\s?(?:gpu|card|张卡|卡))?[ -]?"
+    hour = r"(?:/|per|an?|each|每|一)\s?(?:h(?:ou)?r?s?(?![a-z])|个?小?时)|hourly"
+    return re.compile(
+        rf"{sign}(?<![\d.])(?P<amount>{DIGITS})\s?(?:{named[1:]})?\s?(?:以内|以下)?\s?{card}(?:{hour})"
+    )
+
+
+def _rates(text: str) -> list[tuple[re.Match[str], str]]:
+    """Prices of an hour with the currency that they name."""
+    found = []
+    for hit in islice(_rate().finditer(text), _MOST):
+        signed = {"$": "USD", "¥": "CNY"}.get(hit["sign"] or "")
+        currency = signed or next((code for code in ("USD", "CNY") if hit[code]), None)
+        if currency is not None:
+            found.append((hit, currency))
+    return found
+
+
+def _prices(text: str) -> list[Place]:
+    return [hit.span() for hit, _ in _rates(text)]
+
+
+def _price_said(text: str) -> Money | None:
+    for hit, currency in _rates(text):
+        amount = parse_number(hit["amount"])
+        if amount:
+            return Money(amount=amount, currency=currency, per="hour")
+    return None
+
+
+# ---- cards, clouds and places
+
+
+def _read_place(
+    text: str, rest: str, slots: Slots, inferred: frozenset[str], points: dict[str, Any]
+) -> None:
+    from tools.catalog import scan_providers
+
+    kinds = {rest[hit.start : hit.end] for hit in _table("features").find(rest)}
+    is_guess = "provider" in inferred or len(kinds & _RDMA_KINDS) > 1
+    clouds = tuple(dict.fromkeys(mention.provider for mention in scan_providers(rest)))
+    known = slots.providers or ((slots.provider,) if slots.provider else ())
+    left_out = points.get("exclude_providers", ())
+    if not clouds and not is_guess:
+        clouds = tuple(cloud for cloud in known if cloud not in left_out)
+    named = slots.gpus or ((slots.gpu,) if slots.has_card and slots.gpu else ())
+    cards = tuple(card for card in named if card not in points.get("exclude_gpus", ()))
+    if clouds:
+        points["providers"] = clouds
+    if cards:
+        points["gpus"] = cards
+    if slots.region is not None:
+        points["region"] = slots.region
