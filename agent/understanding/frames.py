@@ -207,7 +207,8 @@ def _words_in(text: str) -> int:
 def _is_barred(frame: _Frame, start: int, end: int, text: str, hits: _Hits) -> bool:
     low, high = start - _BESIDE, end + 4 * _BESIDE
     return any(
-        low <= hit[0] < high
+        hit[1] > low
+        and hit[0] < high
         and not _PART.search(text[end : hit[0]])
         and not _PART.search(text[hit[1] : start])
         for name in frame.barred
