@@ -19,6 +19,11 @@ Goal = Literal[
 """The number that an inverse question looks for."""
 
 
+Opening = Literal["greeting", "unfinished", "machines_for_ai"]
+"""What a text without a subject begins with: a greeting, a question without what it asks of, or
+the wish for a machine for artificial intelligence."""
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -79,6 +84,8 @@ class Slots(_Record):
     vae_slicing: bool | None = None
     vae_tiling: bool | None = None
     concurrency: int | None = None
+    concurrency_is_cap: bool | None = None
+    """Whether that is the most that a server lets in at a time: no demand, further ones wait."""
     gpu_memory_utilization: float | None = None
     """Share of the card that a serving engine may take."""
     gpu_layers: int | None = None
@@ -272,6 +279,8 @@ class Request(_Record):
     """A recommender's embedding tables; None where none are spoken of."""
     stages: tuple[int, ...] = ()
     """ZeRO stages that are named, the least split first: DDP is 0, FSDP 3."""
+    opening: Opening | None = None
+    """What the text begins with, where it is no more than a beginning."""
     marks: tuple[str, ...] = ()
     """What else the words say: marks of understanding/data/marks, "room.name"."""
     amounts: dict[str, tuple[float, ...]] = Field(default_factory=dict)

@@ -58,7 +58,7 @@ from agent.understanding.readers.words import read_programs, read_words
 from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve import resolve
-from agent.understanding.scope import is_out_of_scope, points_back, set_aside
+from agent.understanding.scope import is_out_of_scope, opening_of, points_back, set_aside
 from agent.understanding.taken_back import drop_taken_back
 from agent.understanding.terse import asks_card_figure, is_only_settings, said_again, still_ranges
 from agent.understanding.text import Document, blanked
@@ -232,6 +232,7 @@ def _request(
         ignored=tuple(document.span(start, end) for start, end in turn.orders),
         topics=turn.topics,
         search_query=search_query(document, turn.orders),
+        opening=opening_of(document.text),
         id_table=turn.board.value("id_table"),
         stages=stages_in(told),
         marks=marks,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from agent.understanding.numerals import DIGITS, HAN, parse_number
+from agent.understanding.phrases import table
 from agent.understanding.readings import Reading
 from agent.understanding.resolution import Resolution
 from agent.understanding.text import Document
@@ -39,12 +40,22 @@ _RANKING_KINDS = ("reranker",)
 def settle_load(document: Document, out: Resolution) -> None:
     """Settle the mean rate of a count a day, and the items that one request asks for."""
     _daily(document, out)
+    _cap(document, out)
     if getattr(out.spec, "kind", None) in _RANKING_KINDS:
         found = _EACH.search(document.text)
         value = parse_number(found["n"] or found["m"] or found["o"]) if found is not None else None
         if found is not None and value and value > 1:
             out.put("items_per_request", int(value), Reading("items_per_request", int(value),
                     found.start(), found.end()))  # fmt: skip
+
+
+def _cap(document: Document, out: Resolution) -> None:
+    """A number of requests that is a server's own limit ("--max-num-seqs 64")."""
+    reading = out.readings.get("concurrency")
+    if reading is None:
+        return
+    if table("resolve", "caps_requests").has(document.text[reading.start : reading.end]):
+        out.put("concurrency_is_cap", True, inferred=True)
 
 
 def _daily(document: Document, out: Resolution) -> None:

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from itertools import islice
 
+from agent.request import Opening
 from agent.understanding.data import load
 from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.readings import Board
@@ -209,6 +210,24 @@ def is_unfinished(text: str) -> bool:
     small = _group("unfinished", "small").find(left)
     left = blanked(left, [(hit.start, hit.end) for hit in small])
     return not _AMOUNT.sub("", left)
+
+
+_LETTER = re.compile(r"\w")
+
+
+def opening_of(text: str) -> Opening | None:
+    """What a folded text is the beginning of, where it is no more than that.
+
+    >>> opening_of("hi there!"), opening_of("is 8gb enough"), opening_of("7b lora on an a10?")
+    ('greeting', 'unfinished', None)
+    """
+    greetings = _group("unfinished", "greeting").find(text)
+    left = blanked(text, [(hit.start, hit.end) for hit in greetings])
+    if greetings and _LETTER.search(left) is None:
+        return "greeting"
+    if is_of_machines_for_ai(text):
+        return "machines_for_ai"
+    return "unfinished" if is_unfinished(text) else None
 
 
 def _is_a_run(board: Board) -> bool:

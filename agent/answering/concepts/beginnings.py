@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.hosts import llm_on_cpu
 from agent.answering.plan import Context, Plan
 from agent.answering.renting import rent
 from agent.answering.telling.draft import HEAD, Draft
 from agent.request import Request
-from agent.understanding.scope import is_of_machines_for_ai, is_unfinished
-from agent.understanding.text import fold
 
-_SERVICE = re.compile(r"(?<![a-z])(?:chatgpt|claude|copilot|gemini|midjourney)(?![a-z])", re.I)
-"""Services whose models are not given away."""
 _OF_WORDS = ("concept", "cost_estimate", "time_estimate", "probe_local")
 """Kinds of questions that words alone, without a job, are taken for."""
 _SUBJECT = ("model", "params_b", "gpu", "gpus", "instance", "gpu_mem_gb", "instances")
@@ -23,21 +17,20 @@ def applies(request: Request, context: Context) -> bool:
     """True for a first question without a model, a card or a machine of a catalog."""
     if any(getattr(request.slots, slot) is not None for slot in _SUBJECT) or context.earlier:
         return False
-    text = fold(request.search_query)[0]
-    if is_of_machines_for_ai(text):
+    if request.opening == "machines_for_ai":
         return request.intent == "concept" or _is_of_a_service(request)
-    return request.intent in _OF_WORDS and is_unfinished(text)
+    return request.intent in _OF_WORDS and request.opening == "unfinished"
 
 
 def _is_of_a_service(request: Request) -> bool:
-    return request.intent == "fit_check" and _SERVICE.search(request.search_query) is not None
+    return request.intent == "fit_check" and request.says("concepts.service")
 
 
 def compose(request: Request, context: Context) -> Plan:
     """What is missing and one question; of a service what runs in its place."""
     if _is_of_a_service(request):
         return (yield from _in_place_of_a_service(request, context))
-    if is_of_machines_for_ai(fold(request.search_query)[0]):
+    if request.opening == "machines_for_ai":
         return (yield from rent.compose(
             request.model_copy(update={"intent": "recommend_instance"}), context
         ))  # fmt: skip

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.request import Request
 from agent.toolbox.registries import GpuReport
 
-_SIDE = re.compile(
-    r"偏(?:向|重)?(?:哪|算力|带宽|计算|什么|prefill|decode)|属于哪|算哪|(?:适合|擅长|强在|胜在|弱在|更适合)\s?"
-    r"(?:哪|做?哪|什么|prefill|decode|预填充|解码)|哪(?:边|头|方面|一?种|一?个)\s?(?:强|更强|好|合适)|瓶颈在哪"
-    r"|which (?:side|of the two|one|phase|end)|(?<![a-z])leans?(?![a-z])"
-    r"|(?:better|good|best|strong(?:er)?|suited|made|built) (?:at|for|in)\b"
-    r"|compute[- ](?:or|vs)|bandwidth[- ](?:or|vs)",
-    re.IGNORECASE,
-)
-_COMPUTE = re.compile(r"算力|计算|prefill|预填充|compute|flops", re.IGNORECASE)
-_RATE = re.compile(r"带宽|访存|decod|解码|逐字|bandwidth|memory[- ]bound", re.IGNORECASE)
-_PHASES = re.compile(
-    r"(?:prefill|预填充).{0,12}(?:decod|解码)|(?:decod|解码).{0,12}(?:prefill|预填充)",
-    re.IGNORECASE,
-)
-"""Both phases of inference, named beside each other."""
 _INTENTS = ("concept", "gpu_compare", "fit_check", "serving_plan", "catalog_lookup",
             "network_distributed")  # fmt: skip
 _REFERENCES = ("NVIDIA A100 SXM4 80GB", "NVIDIA H100 SXM5 80GB")
@@ -35,15 +18,17 @@ _MOST = 3
 
 def applies(request: Request, context: Context) -> bool:
     """True where compute and bandwidth are spoken of and a card is to be put on a side."""
-    slots, text = request.slots, request.search_query
-    is_kind = request.intent in _INTENTS or _PHASES.search(text) is not None
-    if not is_kind or not _cards(request) or _SIDE.search(text) is None:
+    slots = request.slots
+    is_kind = request.intent in _INTENTS or request.says("concepts.both_phases")
+    if not is_kind or not _cards(request) or not request.says("concepts.puts_on_a_side"):
         return False
     if slots.has_model or slots.method is not None:
         return False
-    before = context.earlier[-1].search_query if context.earlier else ""
-    spoken = f"{before} {text}"
-    return _COMPUTE.search(spoken) is not None and _RATE.search(spoken) is not None
+    spoken = (request, *context.earlier[-1:])
+    return all(any(said.says(mark) for said in spoken) for mark in _BOTH)
+
+
+_BOTH = ("concepts.work_of_cards", "concepts.rate_of_memory")
 
 
 def _cards(request: Request) -> tuple[str, ...]:

@@ -66,26 +66,20 @@ def compose(request: Request, context: Context) -> Plan:
     if unknown:
         draft.say("compare.unknown", names=joined(draft, unknown))
     if not is_told:
-        own = on_the_point(own_passages_in(results), request.search_query)
+        own = on_the_point(own_passages_in(results), request)
         say_passages(draft, passages_in(results), own=own, most=1)
     if request.corrections and slots.need_gb is None and not has_model:
         verdict = "not_applicable"
     return draft.finish(verdict)
 
 
-_SAID_SAME = re.compile(
-    r"一样|相同|同一(?:款|张|种)|换了?个?名|改名|马甲|没区别|没有区别|"
-    r"(?<![a-z])(?:the same|same|identical|renamed|rebranded|just as fast|no difference)(?![a-z])",
-    re.IGNORECASE,
-)
 _APART = 1.2
 """Ratio of two figures from which two cards are not the same."""
 
 
 def correct_sameness(draft: Draft, cards: Sequence[GpuReport]) -> None:
     """Two cards said to be the same that are not: by what they differ."""
-    text = draft.request.search_query
-    if len(cards) != 2 or not _SAID_SAME.search(text):
+    if len(cards) != 2 or not draft.request.says("concepts.said_same"):
         return
     first, second = cards
     pairs = {
@@ -128,7 +122,7 @@ def _tell(
         draft.say("compare.head", lines=lines or draft.phrase("compare.same"), importance=HEAD)
         _table(draft, cards, counts)
     else:
-        concept.say_card_facts(draft, cards[0], asked=draft.request.search_query)
+        concept.say_card_facts(draft, cards[0], asked=concept.traits_asked(draft.request))
     for card in cards:
         if (card.vendor or "").upper() == "AMD":
             draft.say("compare.rocm", gpu=card.name, importance=HEAD)
@@ -222,7 +216,7 @@ def _nvlink(draft: Draft, cards: Sequence[GpuReport], counts: Sequence[int]) -> 
         card, count = several[0]
         draft.figure("devices", count, "1", sources=("user:gpus",))
         draft.say("compare.separate", count=count, link="NVLink/PCIe" if card.nvlink else "PCIe")
-    if items and (several or "nvlink" in draft.request.search_query.casefold()):
+    if items and (several or draft.request.says("concepts.nvlink")):
         draft.say("compare.nvlink_line", items=joined(draft, items))
 
 

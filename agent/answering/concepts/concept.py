@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.hosts import cpu_or_gpu
 from agent.answering.hosts.host import compose_host
 from agent.answering.plan import Call, Context, Plan
@@ -23,17 +21,15 @@ from agent.toolbox.registries import GpuReport
 _VLLM_FLOOR = 7.0
 _MAC_EXAMPLE_B = 7.0
 """Size shown when somebody asks what a Mac can run."""
-_ASKED = {
-    "bf16_supported": ("bf16", re.compile(r"bf16|bfloat16", re.IGNORECASE)),
-    "fp8_supported": ("FP8", re.compile(r"fp8|float8", re.IGNORECASE)),
-    "flash_attention2_supported": (
-        "FlashAttention-2",
-        re.compile(r"flash[-_ ]?att|(?<![a-z])fa-?2(?![a-z0-9])", re.IGNORECASE),
-    ),
-    "mig": ("MIG", re.compile(r"(?<![a-z])mig(?![a-z])", re.IGNORECASE)),
+_FLAGS = {
+    "concepts.bf16": ("bf16_supported", "bf16"),
+    "concepts.fp8": ("fp8_supported", "FP8"),
+    "concepts.flash_attention": ("flash_attention2_supported", "FlashAttention-2"),
+    "concepts.mig": ("mig", "MIG"),
 }
-_BANDWIDTH = re.compile(r"(?:memory|mem|hbm|vram)[ -]?bandwidth|显存带宽|内存带宽", re.IGNORECASE)
-_NVLINK = re.compile(r"nvlink|nvswitch|互联|互连|interconnect", re.IGNORECASE)
+"""Traits that a card has or lacks, by their marks: the column that says so, how it is told."""
+_LINK, _MEMORY_RATE, _COMPUTE = "concepts.nvlink", "concepts.memory_bandwidth", "concepts.compute"
+_RATE = "concepts.bandwidth"
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -69,46 +65,49 @@ def compose(request: Request, context: Context) -> Plan:
     reports = [r.report for r in results if isinstance(r.report, MemoryReport)]
     if len(reports) > 1:
         _say_difference(draft, reports)
-    passages = on_the_point(passages_in(results), request.search_query)
-    own = on_the_point(own_passages_in(results), request.search_query)
+    passages = on_the_point(passages_in(results), request)
+    own = on_the_point(own_passages_in(results), request)
     say_passages(draft, passages, own=own)
     if not passages and not own and not cards and not request.corrections:
         draft.say("concept.nothing", importance=HEAD)
     return draft.finish("not_applicable")
 
 
-def _asked_of_cards(request: Request, context: Context) -> str:
-    """The words of the turn; of the one before too where this one only names another card."""
-    asked = request.search_query
-    patterns = (*(pattern for _, pattern in _ASKED.values()), _NVLINK, _BANDWIDTH)
+def traits_asked(request: Request) -> frozenset[str]:
+    """Marks of the traits of a card that the words name.
+
+    A bandwidth that is not said to be a link's is that of the memory.
+    """
+    asked = {mark for mark in (*_FLAGS, _LINK, _MEMORY_RATE, _COMPUTE) if request.says(mark)}
+    if request.says(_RATE) and _LINK not in asked:
+        asked.add(_MEMORY_RATE)
+    if request.slots.precision == "bf16":
+        asked.add("concepts.bf16")
+    return frozenset(asked)
+
+
+def _asked_of_cards(request: Request, context: Context) -> frozenset[str]:
+    """Traits that the turn asks for; those of the one before where it only names another card."""
+    asked = traits_asked(request)
     before = context.earlier[-1] if context.earlier else None
     if before is None or before.intent != "concept" or before.slots.gpu is None:
         return asked
-    is_short = bool(_GOES_ON.search(asked)) and not any(p.search(asked) for p in patterns)
-    return f"{before.search_query} {asked}" if is_short else asked
+    is_short = request.says("concepts.goes_on") and not asked
+    return traits_asked(before) if is_short else asked
 
 
-_GOES_ON = re.compile(
-    r"^\s*(?:and|or|what about|how about)(?![a-z])|^\s*那|呢\s*[?？]?\s*$", re.IGNORECASE
-)
-"""A turn that only names another card and asks what the one before asked."""
-_NOT_DENIED = "".join(
-    f"(?<!{word})"
-    for word in ("不要", "不用", "不是", "不走", "没用", "并非", "非", "not ", "no ", "without ")
-)
-"""A method that is turned down is none of those that are set against each other."""
 _METHODS = {
-    "full": re.compile(r"全参|全量微调|full[- ]?(?:param|fine|ft)", re.IGNORECASE),
-    "lora": re.compile(rf"{_NOT_DENIED}(?<![a-z])lora(?![a-z])", re.IGNORECASE),
-    "qlora": re.compile(rf"{_NOT_DENIED}(?<![a-z])q-?lora(?![a-z])", re.IGNORECASE),
-}
+    "full": "concepts.full_method", "lora": "concepts.lora_method",
+    "qlora": "concepts.qlora_method",
+}  # fmt: skip
+"""Methods and the mark of each; one that is turned down has none."""
 _EXAMPLE_B = 7.0
 """Size shown where methods are compared and no model was named."""
 
 
 def methods_compared(request: Request) -> list[str]:
     """Methods that are set against each other; none where only one is named."""
-    named = [name for name, words in _METHODS.items() if words.search(request.search_query)]
+    named = [name for name, mark in _METHODS.items() if request.says(mark)]
     return named if len(named) > 1 else []
 
 
@@ -138,20 +137,9 @@ def _say_slices(draft: Draft, report: InstancesReport) -> None:
     draft.offer(row.as_offer() for row in slices[:4])
 
 
-def say_card_facts(draft: Draft, card: GpuReport, *, asked: str) -> None:
+def say_card_facts(draft: Draft, card: GpuReport, *, asked: frozenset[str]) -> None:
     """What was asked of a card, and what it is."""
-    facts = []
-    for field, (word, pattern) in _ASKED.items():
-        is_asked = pattern.search(asked) or (word == draft.request.slots.precision)
-        value = getattr(card, field)
-        if is_asked and value is not None:
-            key = "concept.supports" if value else "concept.lacks"
-            facts.append(draft.phrase(key, gpu=card.name, what=word))
-    if _NVLINK.search(asked) and card.nvlink is not None:
-        facts.append(_nvlink(draft, card))
-    if _BANDWIDTH.search(asked) and card.mem_bandwidth_gbs is not None:
-        gbs = f"{card.mem_bandwidth_gbs:g}"
-        facts.append(draft.phrase("concept.bandwidth", gpu=card.name, gbs=gbs))
+    facts = [*_flags(draft, card, asked), *_figures(draft, card, asked)]
     if facts:
         text = draft.phrase("concept.semicolon").join(facts)
         draft.add(text[0].upper() + text[1:] + draft.phrase("concept.stop"), importance=HEAD)
@@ -159,8 +147,34 @@ def say_card_facts(draft: Draft, card: GpuReport, *, asked: str) -> None:
     _say_instead(draft, card, asked)
     if (card.vendor or "").upper() == "AMD":
         draft.say("compare.rocm", gpu=card.name, importance=HEAD)
-    if card.mig and _ASKED["mig"][1].search(asked):
+    if card.mig and "concepts.mig" in asked:
         draft.say("concept.mig", importance=HEAD)
+
+
+def _flags(draft: Draft, card: GpuReport, asked: frozenset[str]) -> list[str]:
+    """Traits asked for that the card has or lacks."""
+    told = []
+    for mark, (field, word) in _FLAGS.items():
+        value = getattr(card, field)
+        if mark in asked and value is not None:
+            key = "concept.supports" if value else "concept.lacks"
+            told.append(draft.phrase(key, gpu=card.name, what=word))
+    return told
+
+
+def _figures(draft: Draft, card: GpuReport, asked: frozenset[str]) -> list[str]:
+    """Traits asked for that are numbers."""
+    told = []
+    if _LINK in asked and card.nvlink is not None:
+        told.append(_nvlink(draft, card))
+    if _MEMORY_RATE in asked and card.mem_bandwidth_gbs is not None:
+        gbs = f"{card.mem_bandwidth_gbs:g}"
+        told.append(draft.phrase("concept.bandwidth", gpu=card.name, gbs=gbs))
+    kind, rate = ("BF16", card.bf16_tflops) if card.bf16_tflops else ("FP16", card.fp16_tflops)
+    if _COMPUTE in asked and rate is not None:
+        draft.figure(f"{kind.lower()}_dense", rate, "TFLOPS", sources=(card.source,))
+        told.append(draft.phrase("concept.compute", gpu=card.name, tflops=f"{rate:g}", kind=kind))
+    return told
 
 
 def _nvlink(draft: Draft, card: GpuReport) -> str:
@@ -184,14 +198,12 @@ def _say_architecture(draft: Draft, card: GpuReport, *, importance: int) -> None
                   cc=f"{card.compute_capability:.1f}", **values)  # fmt: skip
 
 
-def _say_instead(draft: Draft, card: GpuReport, asked: str) -> None:
-    precision = draft.request.slots.precision
-    wants_precision = _ASKED["bf16_supported"][1].search(asked) or precision is not None
+def _say_instead(draft: Draft, card: GpuReport, asked: frozenset[str]) -> None:
+    wants_precision = "concepts.bf16" in asked or draft.request.slots.precision is not None
     if card.bf16_supported is False and wants_precision:
         draft.figure("fp32_bytes", 4, "B", formula="32 bit")
         draft.say("concept.bf16_instead")
-    wants_flash = _ASKED["flash_attention2_supported"][1].search(asked)
-    if card.flash_attention2_supported is False and wants_flash:
+    if card.flash_attention2_supported is False and "concepts.flash_attention" in asked:
         draft.say("concept.flash_instead")
     is_old = card.compute_capability is not None and card.compute_capability < _VLLM_FLOOR
     if is_old and draft.request.slots.framework == "vllm":

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.plan import Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
 from agent.request import Request
-
-_GREETING = re.compile(
-    r"\W*(?:(?:hello|hi|hey|hiya|yo|good (?:morning|afternoon|evening)|greetings|thanks?(?: you)?"
-    r"|there|everyone|all|你好|您好|嗨|哈喽|在吗|在么|早上好|上午好|下午好|晚上好|大家好|谢谢|多谢|呀|啊|你)\W*)+",
-    re.IGNORECASE,
-)
-"""A word of greeting or thanks and nothing else."""
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -21,7 +12,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft = Draft(request)
     if request.intent == "invalid_input" or request.invalid:
         _refuse_values(draft)
-    elif _GREETING.fullmatch(request.search_query):
+    elif request.opening == "greeting":
         question = draft.phrase("beginnings.question")
         draft = Draft(request.model_copy(update={"clarifying_question": question}))
         draft.say("outside.greeting", importance=HEAD)
@@ -41,6 +32,6 @@ def _show_questions(draft: Draft) -> None:
 def _refuse_values(draft: Draft) -> None:
     is_chinese = draft.language == "zh"
     messages = [p.message_zh if is_chinese else p.message_en for p in draft.request.invalid]
-    joined = (";" if is_chinese else "; ").join(re.sub(r"[。.;;]+$", "", m) for m in messages)
+    joined = (";" if is_chinese else "; ").join(m.rstrip("。.; ") for m in messages)
     draft.say("outside.invalid", problems=joined + ("。" if is_chinese else "."), importance=HEAD)
     draft.say("outside.invalid_then")

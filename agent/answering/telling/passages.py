@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from agent.answering.telling.draft import BODY, Draft
 from agent.answering.telling.sources import say_cited, say_errata
+from agent.request import Request
 from agent.toolbox.guidance import PassageOut
 
 _LONGEST = {"zh": 420, "en": 800}
@@ -25,7 +26,7 @@ _COMMON = frozenset(
 _NO_TERMS = frozenset("gpu gpus cpu ai llm llms ram vram".split())
 
 
-def on_the_point(passages: list[PassageOut], question: str) -> list[PassageOut]:
+def on_the_point(passages: list[PassageOut], request: Request) -> list[PassageOut]:
     """The passage that answers, and a second one of its note only where it answers as well.
 
     A passage that has none of the names in the question is about something else. Among the rest
@@ -34,8 +35,9 @@ def on_the_point(passages: list[PassageOut], question: str) -> list[PassageOut]:
 
     Args:
         passages: What the search found, best first.
-        question: The words searched with.
+        request: The question, whose words were searched with.
     """
+    question = request.search_query
     names = {word for word in _WORD.findall(question) if _is_name(word)}
     held = {p.passage_id: sum(_holds(p, name) for name in names) for p in passages}
     about = [p for p in passages if not names or held[p.passage_id]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -106,18 +105,13 @@ def card_name(draft: Draft, report: MemoryReport) -> str:
     return f"{report.gpu_count}×{name}" if report.gpu_count > 1 else name
 
 
-_CAP = re.compile(r"max[-_ ]?(?:num[-_ ]?seqs|running[-_ ]?requests|concurren)", re.IGNORECASE)
-
-
 def concurrency_cap(request: Request) -> int | None:
     """The most requests that a server lets in at a time, where that is what was said.
 
     Such a cap is no demand: the server starts once one request of full length fits, and further
     ones wait for room in the cache.
     """
-    said = request.spans.get("concurrency")
-    is_cap = said is not None and _CAP.search(said.text)
-    return request.slots.concurrency if is_cap else None
+    return request.slots.concurrency if request.slots.concurrency_is_cap else None
 
 
 def run_text(draft: Draft, report: MemoryReport) -> str:
