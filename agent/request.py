@@ -17,6 +17,8 @@ Goal = Literal[
     "largest_batch", "longest_context", "most_concurrent", "fewest_cards", "smallest_card"
 ]
 """The number that an inverse question looks for."""
+Period = Literal["minute", "hour", "day", "week", "month", "year"]
+"""A span of time that an amount of money is said for."""
 
 
 Opening = Literal["greeting", "unfinished", "machines_for_ai"]
@@ -34,6 +36,8 @@ class Money(_Record):
     amount: float
     currency: str | None = None
     per: Literal["hour", "month", "total"] | None = None
+    period: Period | None = None
+    """The span that was said: amounts a day are kept as amounts an hour."""
 
 
 class Slots(_Record):
@@ -154,6 +158,8 @@ class Slots(_Record):
     bandwidth_gbps: float | None = None
     bandwidths_gbps: tuple[float, ...] | None = None
     """Every speed of a link, where several are set against each other."""
+    busbw_gb_s: tuple[float, ...] | None = None
+    """GB/s that tests of collectives gave, in the order of the text."""
     throughput_mb_s: float | None = None
     img_kb: float | None = None
     gpu_img_s: float | None = None
@@ -239,6 +245,8 @@ class MachineNeed(_Record):
     """Of an hour or a month."""
     max_price_of_card: bool = False
     """It is the price of one card."""
+    asks_cards: bool = False
+    """Cards are asked for, not machines."""
     is_list: bool = False
     """The text is little more than its conditions."""
 

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from agent.answering.telling.draft import HEAD, Draft
-from agent.answering.telling.numbers import money
+from agent.answering.telling.numbers import money, usual_currency
 from agent.request import Request
 from agent.toolbox.rent import RecommendedOut
-from tools.units import format_significant
+from tools.units import HOURS_PER_MONTH, format_significant
 
-HOURS_OF = {"day": 24.0, "week": 168.0, "month": 730.0}
+HOURS_OF = {"day": 24.0, "week": 168.0, "month": float(HOURS_PER_MONTH)}
 """Hours of a period that a budget is said for."""
-_WEEKLY = re.compile(r"周|星期|week", re.IGNORECASE)
-_DAILY = re.compile(r"天|日|day|daily", re.IGNORECASE)
 
 
 def period_of(request: Request) -> str:
-    """What a budget is for: an hour, a day, a month, or all of it.
-
-    Amounts a day are kept as amounts an hour; the words of the reader tell them apart.
-    """
-    budget, span = request.slots.budget, request.spans.get("budget")
+    """What a budget is for: an hour, a day, a week, a month, or all of it."""
+    budget = request.slots.budget
     if budget is None or budget.per in (None, "total"):
         return "total"
-    if budget.per == "hour" and span is not None:
-        for period, words in (("week", _WEEKLY), ("day", _DAILY)):
-            if words.search(span.text):
-                return period
-    return budget.per
+    return budget.period if budget.period in ("day", "week") else str(budget.per)
 
 
 def hours_held(period: str) -> float:
@@ -43,11 +33,6 @@ def is_covered(request: Request, offer: RecommendedOut) -> bool:
     return full is None or (offer.affordable_hours or 0) >= full
 
 
-def currency_of(draft: Draft) -> str:
-    """Currency of a budget that names none."""
-    return "CNY" if draft.language == "zh" else "USD"
-
-
 def say_budget(draft: Draft, offer: RecommendedOut) -> None:
     """What a budget buys of the first choice: all of the time, or so many hours."""
     budget, hours = draft.request.slots.budget, offer.affordable_hours
@@ -56,8 +41,9 @@ def say_budget(draft: Draft, offer: RecommendedOut) -> None:
         return
     full = HOURS_OF.get(period)
     amount = budget.amount * hours_held(period)
-    told_amount = money(amount, budget.currency or currency_of(draft), draft.language)
-    draft.figure("budget", amount, budget.currency or currency_of(draft), sources=("user:budget",))
+    currency = budget.currency or usual_currency(draft.language)
+    told_amount = money(amount, currency, draft.language)
+    draft.figure("budget", amount, currency, sources=("user:budget",))
     draft.figure("affordable_hours", round(hours, 2), "h", formula="budget / price")
     values: dict[str, Any] = {"budget": told_amount, "hours": format_significant(hours, 3)}
     if full is None:

@@ -9,7 +9,6 @@ from agent.answer import Answer
 from agent.answering.concepts import concept
 from agent.answering.hosts.host import compose_host, is_host_question
 from agent.answering.money.rent_budget import (
-    currency_of,
     hours_held,
     is_covered,
     paid_hours,
@@ -32,7 +31,7 @@ from agent.answering.telling.machines import (
     provider_name,
     say_price_sources,
 )
-from agent.answering.telling.numbers import duration, gib, money
+from agent.answering.telling.numbers import duration, gib, money, usual_currency
 from agent.answering.telling.run_words import (
     joined,
     memory_arguments,
@@ -147,7 +146,7 @@ def search_call(draft: Draft, method: str | None, *, by_rate: bool = False) -> C
         period = period_of(draft.request)
         amount = slots.budget.amount * hours_held(period)
         arguments["budget"] = amount
-        arguments["budget_currency"] = slots.budget.currency or currency_of(draft)
+        arguments["budget_currency"] = slots.budget.currency or usual_currency(draft.language)
         arguments["budget_per"] = {"hour": "hour", "month": "month"}.get(period, "run")
     return Call("recommend", {k: v for k, v in arguments.items() if v is not None})
 
@@ -291,7 +290,7 @@ def _tell_none(draft: Draft, need: MemoryReport, what: str) -> None:
         draft.say("rent.none", what=what, need=gib(need.process_bytes), importance=HEAD)
         return
     per = {"hour": ("/小时", "/h"), "month": ("/月", "/month")}.get(budget.per or "", ("", ""))
-    amount = money(budget.amount, budget.currency or currency_of(draft), draft.language,
+    amount = money(budget.amount, budget.currency or usual_currency(draft.language), draft.language,
                    per=per[0 if draft.language == "zh" else 1])  # fmt: skip
     draft.say("rent.none_budget", budget=amount, what=what, need=gib(need.process_bytes),
               importance=HEAD)  # fmt: skip

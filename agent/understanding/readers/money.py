@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from agent.request import Money
+from agent.request import Money, Period
 from agent.understanding.numerals import DIGITS, HAN, parse_number
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board
@@ -33,10 +33,11 @@ _LIMIT = re.compile(
 )
 _PER = re.compile(
     r"\s{0,2}(?:块钱?|元|钱)?\s{0,2}(?:的)?(?:预算|budget)?\s{0,2}(?:/\s{0,2}|(?:per|an?|each)(?![a-z])\s{0,2}|(?:每|一个?)\s{0,2})"
+    r"(?:(?:gpu|card|[张块]?显?卡)[- ]?(?:/\s?|(?:per|an?)\s|每|一)?(?=[a-z小时个]))?"
     r"(?P<unit>hours?|hrs?|h|个?小时|时|months?|mo|个?月|weeks?|周|星期|days?|d|天|分钟|minutes?|min|years?|年)(?![a-z])"
 )
 _LEAD = re.compile(
-    r"(?P<unit>每个?月|一个?月|月|每小时|一小时|小时|每天|一天|monthly|hourly|daily|weekly|每周|一周|按月|按小时|按天)"
+    r"(?P<unit>每个?月|一个?月|月|每小时|一小时|小时|每天|一天|monthly|hourly|daily|weekly|每周|一周|按月|按小时|按天|每卡时)"
 )
 _CURRENCY_BEHIND = re.compile(
     r"\s?(?P<currency>usd|us\$|cny|rmb|dollars?|bucks|yuan|\$|¥|€|元|块|刀|美元|美金|人民币)"
@@ -50,16 +51,17 @@ _DISCOUNT = re.compile(
 )
 _PIECES = re.compile(
     rf"(?<![a-z0-9.])(?P<whole>\d{{1,4}}|{HAN}{{1,4}})块(?P<tenths>\d|[一二三四五六七八九])"
-    r"(?![\d\u3400-\u9fff]|\s?(?:张|卡|gpu))"
+    r"(?!\d|(?![一每])[\u3400-\u9fff]|\s?(?:张|卡|gpu))"
 )
 """Yuan with a tenth behind: 4块2, 三块五."""
 _HOUR = r"(?:个?小时|钟头|(?:hours?|hrs?|h)(?![a-z0-9]))"
-_BARE = rf"(?<![a-z0-9.:/x*]){_START}(?P<amount>\d{{1,3}}(?:\.\d{{1,3}})?)"
+_PLAIN = rf"{_START}(?P<amount>\d{{1,3}}(?:\.\d{{1,3}})?)"
+_BARE = rf"(?<![a-z0-9.:/x*]){_PLAIN}"
 _BARE_RATES = (
     re.compile(rf"{_BARE}\s?(?:/\s?|per\s|an?\s|each\s|每个?|一个?){_HOUR}"),
     re.compile(
         rf"(?:每个?|一个?|per\s|an?\s|each\s){_HOUR}\s?(?:才|只要|只|要|是|大概|大约|约|差不多|收|卖|is|for|at|:|=)?\s?"
-        rf"{_BARE.replace('(?<![a-z0-9.:/x*])', '')}(?![\d.])"
+        rf"{_PLAIN}(?![\d.])"
         r"(?=\s*(?:[,。;!?\n)]|$)|\s+(?![张个条次台份\d])|的?[跑挂开租用连训烧包买])"
     ),
 )
@@ -76,12 +78,24 @@ _NEGATIVE = re.compile(r"(?:预算|budget|usd|cny|rmb|[$¥€])\s?(?:of|is|是|�
 """In front of an amount that is signed: "$-50", "budget: -50"."""
 _GRAND = 1000
 _DOLLARS = {"grand", "usd", "us$", "$", "dollar", "dollars", "bucks", "刀", "美元", "美金"}
-Per = Literal["hour", "month", "total"]
 
 
-class _Rate(NamedTuple):
-    amount: float
-    per: Per
+class _Span(NamedTuple):
+    """A span of time that a price is said for, and how its amount is kept."""
+
+    name: Period
+    per: Literal["hour", "month"]
+    factor: float
+
+
+_SPANS = (
+    (re.compile(r"天|^d(?:ay|ays|aily)?$"), _Span("day", "hour", 1 / 24)),
+    (re.compile(r"周|星期|^week"), _Span("week", "hour", 1 / 168)),
+    (re.compile(r"分|^min"), _Span("minute", "hour", 60.0)),
+    (re.compile(r"年|^year"), _Span("year", "month", 1 / 12)),
+    (re.compile(r"月|^mo"), _Span("month", "month", 1.0)),
+)
+_AN_HOUR = _Span("hour", "hour", 1.0)
 
 
 def read_money(document: Document, board: Board) -> None:
@@ -146,7 +160,7 @@ def _read_bare_rates(document: Document, board: Board) -> None:
             if not amount or not document.is_free(*found.span("amount")):
                 continue
             currency = "USD" if clouds or text.isascii() else "CNY"
-            price = Money(amount=amount, currency=currency, per="hour")
+            price = Money(amount=amount, currency=currency, per="hour", period="hour")
             board.add("price", price, found.start(), found.end())
             document.take(found.start(), found.end())
             return
@@ -162,10 +176,9 @@ def _read_pieces(document: Document, board: Board) -> None:
         lead = _leads(before)
         behind = _PER.match(document.text, found.end())
         unit = behind["unit"] if behind else lead[-1]["unit"] if lead else None
-        rate = _rate(round(whole + tenths / 10, 2), unit)
         near = document.text[max(0, found.start() - 14) : found.end() + 8]
         slot = "budget" if table("money", "budget").has(near) else "price"
-        money = Money(amount=rate.amount, currency="CNY", per=rate.per)
+        money = _paid(round(whole + tenths / 10, 2), "CNY", unit)
         board.add(slot, money, found.start(), found.end())
         document.take(found.start(), behind.end() if behind else found.end())
 
@@ -200,27 +213,18 @@ def _note(
     behind = _PER.match(document.text, found.end())
     lead = _LEAD.search(before)
     unit = behind["unit"] if behind else lead["unit"] if lead else None
-    rate = _rate(amount, unit)
     last = behind.end() if behind else found.end()
     first = found.start()
     if lead is not None and behind is None:
         first = max(document.text.rfind(lead["unit"], 0, start), 0)
-    board.add(slot, Money(amount=rate.amount, currency=currency, per=rate.per), first, last)
+    board.add(slot, _paid(amount, currency, unit), first, last)
     document.take(found.start(), last)
 
 
-def _rate(amount: float, unit: str | None) -> _Rate:
-    """Amount a hour or a month; days and minutes become hours, years months."""
+def _paid(amount: float, currency: str | None, unit: str | None) -> Money:
+    """The amount as one an hour, a month or in all, with the span it was said for."""
     if unit is None:
-        return _Rate(amount, "total")
-    if "天" in unit or unit in ("d", "day", "days", "daily"):
-        return _Rate(round(amount / 24, 6), "hour")
-    if "周" in unit or "星期" in unit or unit.startswith("week"):
-        return _Rate(round(amount / 168, 6), "hour")
-    if "分" in unit or unit.startswith("min"):
-        return _Rate(amount * 60, "hour")
-    if "年" in unit or unit.startswith("year"):
-        return _Rate(round(amount / 12, 6), "month")
-    if "月" in unit or unit.startswith("mo"):
-        return _Rate(amount, "month")
-    return _Rate(amount, "hour")
+        return Money(amount=amount, currency=currency, per="total")
+    span = next((span for words, span in _SPANS if words.search(unit)), _AN_HOUR)
+    kept = amount if span.factor == 1 else round(amount * span.factor, 6)
+    return Money(amount=kept, currency=currency, per=span.per, period=span.name)
