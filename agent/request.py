@@ -160,6 +160,8 @@ class Slots(_Record):
     """Every speed of a link, where several are set against each other."""
     busbw_gb_s: tuple[float, ...] | None = None
     """GB/s that tests of collectives gave, in the order of the text."""
+    busbw_gb_s: tuple[float, ...] | None = None
+    """GB/s that tests of collectives gave, in the order of the text."""
     throughput_mb_s: float | None = None
     img_kb: float | None = None
     gpu_img_s: float | None = None

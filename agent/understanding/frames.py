@@ -139,12 +139,19 @@ def _book() -> FrameBook:
     return FrameBook(rows["classes"], rows["frames"])
 
 
-def with_signs(text: str, board: Board) -> str:
-    """The text with one sign in place of every name that was read in it."""
+def with_signs(text: str, board: Board, *, products: bool = True) -> str:
+    """The text with one sign in place of every name that was read in it.
+
+    Args:
+        text: Folded text, as long as the one that was read.
+        board: What was read in it.
+        products: Also for products that imply their provider (EFA, ESSD); else they are words.
+    """
     spans: list[tuple[int, int, str]] = sorted(
         (reading.start, reading.end, _NAMED[reading.slot])
         for reading in board.readings
         if reading.slot in _NAMED and reading.end > reading.start
+        if products or reading.slot != "provider" or reading.weight >= 1
     )
     pieces: list[str] = []
     place = 0

@@ -8,7 +8,7 @@ a job), ``cpu_instance``, ``provider``,
 ``epochs``, ``step_s``, ``hours``, ``price``, ``budget``, ``spot_billing``, ``ckpt``, ``storage``,
 ``workers``, ``util``, ``img_rate``, ``bandwidth``, ``rows``, ``small_model``, ``small_net``,
 ``file_size``, ``no_gpu``, ``tp``, ``rl``, ``mtbf``, ``huge_model``, ``topic``, ``nothing``, and
-``pasted_*``; ``asks_pictures`` (a rate of pictures).
+``pasted_*``; ``asks_pictures`` (a rate of pictures); ``busbw`` (a measured bus bandwidth).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SLOT_FEATURES = {
     "gpu_util_pct": "util", "gpu_img_s": "img_rate", "bandwidth_gbps": "bandwidth",
     "rows": "rows", "model_size_mb": "file_size", "need_gb": "need", "tp": "tp",
     "latency_s": "latency", "mtbf_hours": "mtbf", "img_kb": "img_file",
-    "throughput_mb_s": "throughput",
+    "throughput_mb_s": "throughput", "busbw_gb_s": "busbw",
 }  # fmt: skip
 _SMALL_KINDS = (
     "encoder", "embedding", "reranker", "cnn", "detector", "vit", "segmentation",

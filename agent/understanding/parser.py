@@ -35,6 +35,7 @@ from agent.understanding.readers.durations import read_durations, read_rates, re
 from agent.understanding.readers.hosts import read_hosts
 from agent.understanding.readers.id_tables import read_id_tables
 from agent.understanding.readers.in_use import read_in_use
+from agent.understanding.readers.links import read_links
 from agent.understanding.readers.machine_need import read_machine_need
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
@@ -212,7 +213,7 @@ def _request(
     scene = _scene(turn.whole, turn.orders, turn.board, out, turn.pasted)
     outside = intent == "out_of_scope"
     spoken_lines = told_lines(document, turn.orders)
-    told = with_signs(spoken_lines, turn.board)
+    told = with_signs(spoken_lines, turn.board, products=False)
     marks = marks_in(told)
     return Request(
         language=spoken,
@@ -255,6 +256,7 @@ def _need(text: str, out: Resolution) -> MachineNeed | None:
 def _read_all(document: Document, board: Board) -> None:
     """Run every reader of names, numbers and words."""
     read_programs(document, board)
+    read_links(document, board)
     read_in_use(document, board)
     read_products(document, board)
     read_token_totals(document, board)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent.answer import Answer
-from agent.answering.links.busbw import links_gbps, measured_gb_s
+from agent.answering import composer_of
+from agent.answering.plan import Context
 from agent.toolbox.memory import MemoryReport
+from agent.understanding import parse
 from tests.agent.answers import answered
 from tools.units import GIB
 
@@ -73,10 +75,31 @@ def test_bus_bandwidth_is_judged_by_its_share_of_the_link(
     assert word in answer.text
 
 
-def test_links_and_rates_are_read() -> None:
-    assert links_gbps("8x400G NDR") == 3200
-    assert links_gbps("25GbE") is None
-    assert measured_gb_s("busbw 850 MB/s") == 0.85
+def test_a_rate_inside_a_machine_is_that_of_nvlink_and_one_between_machines_that_of_the_links() -> (
+    None
+):
+    """A100: 235 GB/s in a ring over NVLink 3; 14 GB/s are 112 Gbit/s, a little over one card."""
+    answer, _ = answered(
+        "A100 boxes: all_reduce busbw 230 GB/s within one node, only 14 GB/s over two. expected?"
+    )
+    assert _figure(answer, "share inside") == pytest.approx(230 / 235, abs=1e-3)
+    assert _figure(answer, "as a link") == pytest.approx(112)
+    assert "NVLink" in answer.text
+
+
+def test_a_rate_inside_a_machine_that_is_far_below_its_link_is_low() -> None:
+    answer, _ = answered("单机 8 卡 A100 nccl-tests busbw 只有 20GB/s 正常吗")
+    assert _figure(answer, "share inside") == pytest.approx(20 / 235, abs=1e-3)
+    assert "偏低" in answer.text
+
+
+def test_another_link_under_a_measured_rate_is_judged_anew_and_another_question_is_not() -> None:
+    first = parse("nccl-tests busbw 11 GB/s over two nodes with 100Gbps RoCE, ok?")
+    wider = parse("and with a link of 8x100Gbps?", [first])
+    assert wider.slots.bandwidth_gbps == 800
+    assert composer_of(wider, Context(earlier=(first,))) == "links.busbw"
+    other = parse("how long does a 7B LoRA on one A100 take, 50k samples of 512 tokens?", [first])
+    assert composer_of(other, Context(earlier=(first,))) != "links.busbw"
 
 
 def test_layers_of_llama_cpp_are_dealt_out_over_the_cards() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answer import AssumptionOut
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
@@ -12,30 +10,20 @@ from agent.request import Request
 from agent.toolbox.network import NetworkReport
 from tools.units import format_significant
 
-_NETWORK = re.compile(
-    r"e?rdma|roce|infiniband|(?<![a-z])(?:ib|efa|vpc|nccl)(?![a-z])|ethernet|以太网|网络|带宽|网卡"
-    r"|network|bandwidth|interconnect",
-    re.IGNORECASE,
-)
-_SEVERAL = re.compile(
-    r"multi-?node|multi-?machine|nodes|machines|across|distributed|多机|多台|两台|跨机|多节点|机间"
-    r"|分布式|DDP",
-    re.IGNORECASE,
-)
 _GBPS = 25.0
 
 
 def applies(request: Request, context: Context) -> bool:
     """True for a question about the link under LoRA over several machines, unsharded."""
-    slots, text = request.slots, request.search_query
+    slots = request.slots
     is_lora = slots.method is not None and slots.method.endswith("lora")
-    is_said = "method" not in request.inferred or re.search(r"lora", text, re.IGNORECASE)
+    is_said = "method" not in request.inferred
     is_sharded = slots.zero_stage == 3 or slots.strategy == "fsdp"
     if not (is_lora and is_said) or is_sharded or slots.steps_per_s or slots.step_s:
         return False
     asks = request.intent in ("network_distributed", "concept", "multi_gpu_plan")
-    is_several = (slots.nodes or 1) > 1 or _SEVERAL.search(text) is not None
-    return asks and is_several and _NETWORK.search(text) is not None
+    is_several = (slots.nodes or 1) > 1 or request.says("links.several")
+    return asks and is_several and request.says("links.network")
 
 
 def compose(request: Request, context: Context) -> Plan:

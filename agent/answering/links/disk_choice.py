@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import count
 from agent.answering.telling.run_words import joined
@@ -11,22 +9,12 @@ from agent.request import Request
 from agent.toolbox.loading import LoadingOut
 from tools.units import format_significant
 
-_DISK = r"(?:磁盘|硬盘|云盘|数据盘|存储|盘)"
-_ASKED = re.compile(
-    rf"{_DISK}[^,。;?!\n]{{0,6}}(?:选|挑|配|买|用|上)?(?:什么|哪|啥)|(?:什么|哪种|哪款|哪档|啥)(?:样的)?{_DISK}"
-    rf"|{_DISK}(?:怎么|如何|咋)选|怎么选{_DISK}"
-    r"|(?:which|what)\s(?:kind of\s|type of\s|sort of\s|cloud\s)?"
-    r"(?:disks?|storage|ssds?|drives?|file ?systems?|volumes?)(?![a-z])"
-    r"|(?:disk|storage|drive)\s(?:should|do|to)\s(?:i|we|pick|choose|use|get|buy)",
-    re.IGNORECASE,
-)
-
 
 def asks_disk(request: Request) -> bool:
     """Whether a training asks what to read its data from, and names no storage."""
     slots = request.slots
     is_open = slots.task == "train" and slots.storage is None
-    return is_open and _ASKED.search(request.search_query) is not None
+    return is_open and request.says("links.which_disk")
 
 
 def say_disks(draft: Draft, report: LoadingOut) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from agent.answer import AssumptionOut, Verdict
-from agent.answering.links.busbw import link_said
+from agent.answering.links.inside import inside_of
+from agent.answering.links.network import has_rdma
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import gib
@@ -17,20 +17,9 @@ from agent.toolbox.network import NetworkReport
 from agent.toolbox.registries import GpuReport
 from tools.units import format_significant
 
-_HYBRID = re.compile(
-    r"hybrid[-_ ]?shard|(?<![a-z])h-?sdp(?![a-z])|hpz|zero\+\+|mics(?![a-z])|2d (?:mesh|shard)"
-    r"|机内(?:切|分片|分)|节点内(?:切|分片|分)|单机内切|机间复制|跨机(?:切|分片|zero)|混合分片"
-    r"|shard(?:ing)? (?:with)?in(?:side)? (?:a |the |each )?node"
-    r"|across (?:all )?(?:\d+|nodes|both)",
-    re.IGNORECASE,
-)
-_EACH = re.compile(r"各|每台|每节点|每个节点|each|per (?:node|machine|server|box)", re.IGNORECASE)
 _GBPS = 25.0
 _ENOUGH = 0.9
 """Scaling efficiency of full sharding across nodes from which the link does not decide."""
-_RDMA = re.compile(r"rdma|roce|infiniband|(?<![a-z])(?:ib|efa)(?![a-z])", re.IGNORECASE)
-_TERABIT = re.compile(r"(?P<n>\d(?:\.\d)?)\s?T(?:bps|b/s|bit)?\s?(?:RDMA|IB|RoCE|InfiniBand|EFA)",
-                      re.IGNORECASE)  # fmt: skip
 
 
 class _Layouts(NamedTuple):
@@ -49,10 +38,8 @@ def applies(request: Request, context: Context) -> bool:
     has_cards = slots.has_card and (slots.gpu_count or 0) > 1
     is_several = (slots.nodes or 1) > 1 and slots.task == "train"
     is_whole = slots.method is None or slots.method.endswith("full") or "pretrain" in slots.method
-    return bool(
-        has_model and has_cards and is_several and is_whole
-        and _HYBRID.search(request.search_query)
-    )  # fmt: skip
+    is_asked = request.says("links.hybrid", "links.hybrid_across")
+    return has_model and has_cards and is_several and is_whole and is_asked
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -61,7 +48,7 @@ def compose(request: Request, context: Context) -> Plan:
     slots = request.slots
     nodes = slots.nodes or 2
     count = slots.gpu_count or nodes
-    if count <= _MOST_IN_A_NODE and (count % nodes or _EACH.search(request.search_query)):
+    if count <= _MOST_IN_A_NODE and count % nodes:
         count *= nodes
     per_node = max(count // nodes, 1)
     gbps = _gbps(draft)
@@ -105,10 +92,7 @@ _MOST_IN_A_NODE = 8
 
 def _gbps(draft: Draft) -> float:
     """The link between nodes in Gbit/s: as said, else assumed."""
-    said = link_said(draft.request.search_query) or draft.request.slots.bandwidth_gbps
-    terabit = _TERABIT.search(draft.request.search_query)
-    if terabit is not None:
-        return float(terabit["n"]) * 1000
+    said = draft.request.slots.bandwidth_gbps
     if said is None:
         why = "no bandwidth was said"
         draft.assume([AssumptionOut(name="gbps", value=_GBPS, unit="Gbit/s", why=why)])
@@ -122,7 +106,7 @@ def _network(
     said = {
         "model": slots.model, "params_b": slots.params_b if slots.model is None else None,
         "nodes": slots.nodes or 2, "gpus_per_node": per_node, "gpu": slots.gpu, "gbps": gbps,
-        "rdma": bool(_RDMA.search(draft.request.search_query)), "grad_accum": slots.grad_accum or 1,
+        "rdma": has_rdma(draft.request), "grad_accum": slots.grad_accum or 1,
         "method": method, "strategy": strategy, "seq_len": slots.seq_len, "batch": slots.batch,
     }  # fmt: skip
     return {name: value for name, value in said.items() if value is not None}
@@ -168,17 +152,11 @@ def _say_traffic(draft: Draft, found: _Layouts, count: int, gbps: float) -> None
 
 def _say_inside(draft: Draft, card: GpuReport, gbps: float) -> None:
     """The bandwidth inside a node beside that of the network."""
-    from tools.speed import card as speed_card
-    from tools.speed import intra_link
-    from tools.speed.results import load_data
-
-    link = intra_link(speed_card(card.name), None)
-    inside = float(load_data("links")["intra_node_gb_s"][link]["value"])
+    name, inside = inside_of(card.name)
     outside = gbps / 8
     draft.figure("inside", inside, "GB/s", sources=("data:links.json",))
     draft.figure("network_gb_s", outside, "GB/s", formula="Gbit/s / 8")
     draft.figure("times_inside", inside / outside, "1", formula="inside / network")
-    name = "NVLink" if link.startswith("nvlink") else "PCIe"
     if inside > outside:
         draft.say("links.hybrid_inside", inside=name, gb_s=f"{inside:g}",
                   net_gb_s=format_significant(outside, 3),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
 
 from agent.answer import Answer, CitationOut
 from agent.answering.links.disk_choice import asks_disk, say_disks
-from agent.answering.links.storage_rate import OBJECT_STORE, object_stores, say_object_store
+from agent.answering.links.storage_rate import object_stores, say_object_store
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.run_words import joined
@@ -25,12 +24,6 @@ _COMMON = ("T4", "A10", "V100", "A100", "H100")
 """Cards told where none is named."""
 _TEXT_KINDS = ("decoder-lm", "moe-lm", "encoder", "seq2seq")
 _OFTEN_TAKEN_FOR = ("fit_check", "recommend_instance", "concept", "catalog_lookup")
-_IMAGES = re.compile(r"imagenet|coco|jpe?g|图片|图像|小图|images?(?![a-z])|photos?", re.IGNORECASE)
-_KEEPS_UP = re.compile(
-    r"够(?:吗|用|不够|快)|跟得上|供得上|瓶颈|拖慢|还是|会不会慢"
-    r"|enough|keep up|fast enough|bottleneck",
-    re.IGNORECASE,
-)
 _CORE_STAGES = frozenset({"decode", "workers"})
 _DISK_STAGES = frozenset({"throughput", "small_files"})
 _TOKENS_PER_S, _BYTES_PER_TOKEN = 100_000, 4
@@ -50,7 +43,7 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 def applies(request: Request, context: Context) -> bool:
     """True for a training of images that asks if a named storage keeps up, or which one does."""
-    slots, text = request.slots, request.search_query
+    slots = request.slots
     if request.intent not in _OFTEN_TAKEN_FOR:
         return False
     if asks_disk(request) and slots.gpus is None:
@@ -58,8 +51,8 @@ def applies(request: Request, context: Context) -> bool:
     if slots.storage is None:
         return False
     if slots.model is None:
-        return _IMAGES.search(text) is not None and _KEEPS_UP.search(text) is not None
-    is_asked = slots.task == "train" and _KEEPS_UP.search(text) is not None
+        return request.says("links.images") and request.says("links.keeps_up")
+    is_asked = slots.task == "train" and request.says("links.keeps_up")
     return is_asked and _is_image(slots.model)
 
 
@@ -90,7 +83,7 @@ def compose(request: Request, context: Context) -> Plan:
     )
     draft.use(*results)
     is_check = slots.gpu_util_pct is None and slots.storage is not None
-    is_check = is_check and _KEEPS_UP.search(request.search_query) is not None
+    is_check = is_check and request.says("links.keeps_up")
     is_choice = asks_disk(request)
     if not is_check and not is_choice:
         draft.say("loading.head", importance=HEAD)
@@ -105,7 +98,7 @@ def compose(request: Request, context: Context) -> Plan:
             short = reports[0].stages.get("throughput", 0) < reports[0].needed_per_s
             draft.lead("loading.check_short" if short else "loading.check_enough")
             _say_capacity(draft, reports[0])
-    if reports and OBJECT_STORE.search(request.search_query):
+    if reports and request.says("links.object_store"):
         one = reports[len(reports) // 2]
         draft.say("loading.object_for", card=one.gpu or "GPU", rate=_told(one.needed_per_s),
                   importance=HEAD)  # fmt: skip

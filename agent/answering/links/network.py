@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from agent.answer import AssumptionOut
@@ -22,34 +21,13 @@ from tools.units import format_significant
 
 _LINK_GBPS = 25.0
 _CASES = (("lora", "ddp"), ("full", "zero2"), ("full", "zero3"))
-_SOCKETS = re.compile(r"(?<![a-z])tcp(?![a-z])|以太网|ethernet|sockets?", re.IGNORECASE)
-"""The other wire, where both are set against each other."""
 _WIRES = {True: "RDMA", False: "TCP"}
+"""Both wires, where they are set against each other."""
 _STRATEGIES = {"ddp": "DDP", "zero2": "ZeRO-2", "zero3": "ZeRO-3/FSDP"}
 _FULL_CASES = (("full", "ddp"), ("full", "zero2"), ("full", "zero3"))
 """Full training whose sharding was not said."""
-_RDMA = re.compile(r"rdma|roce|infiniband|(?<![a-z])(?:ib|efa|[hnefqx]dr)(?![a-z])", re.IGNORECASE)
-_NO_RDMA = re.compile(
-    r"(?:没有?|无|不支持|不带|without|no|not|non)[ -]?(?:\w+ )?(?:rdma|roce|infiniband|ib|efa)"
-    r"|(?:rdma|roce|infiniband|efa)[^,。.]{0,8}(?:吗|\?|？|要不要|need)|(?:要|还是|必须|是否|need|用)[^,。.]{0,6}"
-    r"(?:rdma|roce|infiniband|efa)",
-    re.IGNORECASE,
-)
-"""Words that ask for RDMA or say that there is none."""
-_WORTH = re.compile(r"划算|值不值|值得|值吗|有必要|worth|pay off|make sense", re.IGNORECASE)
 _PAYS = 0.7
 """Share of the speed that is paid for, from which more machines are called worth it."""
-_IS_SLOWER = re.compile(r"slow|慢|倍|longer|took|min(?:utes)?\b|小时|1h", re.IGNORECASE)
-
-
-_ZONES = re.compile(
-    r"(?:跨|不同|两个|多个|异)(?:的)?(?:可用区|az|机房|地域|区域|region)"
-    r"|(?:cross|across|different|two|multi(?:ple)?|inter)[- ]?(?:availability )?"
-    r"(?:zones?|azs?|regions?)"
-    r"|(?:zones?|azs?)\s(?:apart|away)",
-    re.IGNORECASE,
-)
-"""Machines that are not in one data centre."""
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -68,16 +46,16 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*shares, *needs)
     reports = [r.report for r in shares if isinstance(r.report, NetworkReport)]
     short = [_is_short(r.report) for r in needs]
-    is_diagnosis = bool(_IS_SLOWER.search(request.search_query) or slots.steps_per_s)
+    is_diagnosis = bool(request.says("links.slower") or slots.steps_per_s)
     if is_diagnosis:
         draft.say("network.slow_nodes", importance=HEAD)
     if reports:
         _tell(draft, reports, asked, short)
-        if _WORTH.search(request.search_query):
+        if request.says("links.worth"):
             _say_worth(draft, reports, asked, short)
     if machine is not None:
         _say_link(draft, machine)
-    if _ZONES.search(request.search_query):
+    if request.says("links.zones"):
         draft.say("network.zones", importance=HEAD)
     draft.say("network.advice")
     say_cited(draft, passages_in(results)[:2])
@@ -114,7 +92,7 @@ def _arguments(draft: Draft, machine: InstanceOut | None) -> list[dict[str, Any]
         "gpus_per_node": gpus,
         "gpu": slots.gpu or (machine.gpu if machine else None),
         "gbps": gbps,
-        "rdma": bool(machine and machine.rdma) or _has_rdma(draft),
+        "rdma": bool(machine and machine.rdma) or has_rdma(draft.request),
         "grad_accum": slots.grad_accum or 1,
         "step_s": slots.step_s,
     }
@@ -125,7 +103,7 @@ def _arguments(draft: Draft, machine: InstanceOut | None) -> list[dict[str, Any]
         is_open = method == "full" and slots.zero_stage is None and slots.strategy is None
         strategy = "zero3" if slots.zero_stage == 3 or slots.strategy == "fsdp" else "ddp"
         cases = _FULL_CASES if is_open else ((method, strategy),)
-    is_pair = _has_rdma(draft) and _SOCKETS.search(draft.request.search_query) is not None
+    is_pair = has_rdma(draft.request) and draft.request.says("links.sockets")
     return [
         {
             k: v
@@ -167,10 +145,11 @@ def _is_short(report: object) -> str | None:
     return gib(report.process_bytes) if report.verdict == "does_not_fit" else None
 
 
-def _has_rdma(draft: Draft) -> bool:
-    """Whether the question says that the link is an RDMA one."""
-    text = draft.request.search_query
-    return _RDMA.search(text) is not None and _NO_RDMA.search(text) is None
+def has_rdma(request: Request) -> bool:
+    """Whether the question says that the link is an RDMA one, not that there is none or if so."""
+    if request.says("links.with_rdma"):
+        return True
+    return request.says("links.rdma") and not request.says("links.no_rdma")
 
 
 def _tell(

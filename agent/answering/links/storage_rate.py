@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -16,36 +15,8 @@ from agent.toolbox import ToolResult
 from agent.toolbox.loading import LoadingOut
 from tools.units import format_significant
 
-_RATE = re.compile(
-    r"(?<![\d.,])(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<k>k|万)?\s?"
-    r"(?:img|image|sample|file|record|jpe?g|photo|frame)s?\s?(?:/|per|a)\s?s(?:ec(?:ond)?)?(?![a-z])"
-    r"|每秒(?:要|需要|得)?(?:读|吃|处理|喂)?\s?(?P<n2>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<k2>k|万)?",
-    re.IGNORECASE,
-)
-_SIZE = re.compile(
-    r"(?<![\d.])(?P<n>\d{1,9}(?:\.\d{1,4})?)\s?(?P<unit>[km]i?b)(?!\s?/|ps|/s|it)", re.IGNORECASE
-)
-_COUNT = re.compile(
-    r"(?<![\d.,])(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<k>k|m|万|百万|亿|million)?\s?(?:张|个|条)?\s?(?:[a-z]+\s)?"
-    r"(?:jpe?gs?|images?|files?|photos?|pictures?|samples?|图片|图|文件|样本)(?!\s?(?:/|per|a)\s?s)",
-    re.IGNORECASE,
-)
-_EACH_GPU = re.compile(
-    r"(?:per|each|a|every)[ -]?(?:gpu|card)|每(?:张|块)?卡|单卡|一张卡"
-    r"|each (?:a10|a100|h100|v100|t4)",
-    re.IGNORECASE,
-)
-_SCALES = {"k": 1e3, "m": 1e6, "million": 1e6, "万": 1e4, "百万": 1e6, "亿": 1e8}
-OBJECT_STORE = re.compile(
-    r"(?<![a-z0-9])(?:s3|oss|gcs|bucket|cos|obs|minio|blob)(?![a-z0-9])|对象存储|object stor",
-    re.IGNORECASE,
-)
 _BY_PROVIDER = {"aws": "s3", "gcp": "gcs", "alibaba": "oss"}
-_NAMED = ((re.compile(r"(?<![a-z])s3(?![a-z0-9])", re.IGNORECASE), "s3"),
-          (re.compile(r"gcs|google", re.IGNORECASE), "gcs"),
-          (re.compile(r"(?<![a-z])oss(?![a-z])|阿里", re.IGNORECASE), "oss"))  # fmt: skip
-_LARGEST_KB = 50_000.0
-"""Beyond this a file is a shard, not a sample."""
+_NAMED = {"copies.s3": "s3", "copies.gcs": "gcs", "copies.oss": "oss"}
 _FIRST_BYTE_S = 0.05
 """Seconds to the first byte of a small object: tens of milliseconds."""
 _SHARD_MB = 256.0
@@ -71,40 +42,20 @@ def applies(request: Request, context: Context) -> bool:
 
 def files_per_s(request: Request) -> float | None:
     """Files a second of all GPUs together; a rate of each GPU times the GPUs."""
-    rate = request.slots.gpu_img_s or _read(_RATE, request.search_query)
+    rate = request.slots.gpu_img_s or next(iter(request.amounts.get("links.files_per_s", ())), None)
     if rate is None:
         return None
     count = request.slots.gpu_count or 1
-    return rate * count if count > 1 and _EACH_GPU.search(request.search_query) else rate
+    is_each = request.says("links.each_gpu", "links.each_card")
+    return rate * count if count > 1 and is_each else rate
 
 
 def size_kb(request: Request) -> float | None:
     """Mean size of a file in KB (10**3 bytes)."""
     if request.slots.img_kb is not None:
         return request.slots.img_kb
-    sizes = [
-        float(found["n"]) * (1000 if found["unit"].lower().startswith("m") else 1)
-        for found in _SIZE.finditer(request.search_query)
-    ]
-    return min((size for size in sizes if size <= _LARGEST_KB), default=None)
-
-
-def _read(pattern: re.Pattern[str], text: str) -> float | None:
-    found = pattern.search(text)
-    if found is None:
-        return None
-    groups = found.groupdict()
-    written, scale = groups["n"] or groups.get("n2"), groups.get("k") or groups.get("k2")
-    return float((written or "0").replace(",", "")) * _SCALES.get((scale or "").lower(), 1.0)
-
-
-def items_said(text: str) -> float | None:
-    """How many images, files or samples a text names.
-
-    >>> items_said("8M product photos by tomorrow"), items_said("3 seeds")
-    (8000000.0, None)
-    """
-    return _read(_COUNT, text)
+    large = (mb * 1000 for mb in request.amounts.get("links.file_mb", ()))
+    return min((*request.amounts.get("links.file_kb", ()), *large), default=None)
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -121,7 +72,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*results)
     need = rate * size / 1000
     _say_need(draft, rate, size, need)
-    if OBJECT_STORE.search(request.search_query):
+    if request.says("links.object_store"):
         say_object_store(draft, rate)
     _say_stores(draft, results, rate, size, need)
     shards = need / _SHARD_MB
@@ -140,11 +91,12 @@ def _say_need(draft: Draft, rate: float, size: float, need: float) -> None:
     draft.say("storage_rate.need", need=format_significant(need, 3), files=f"{rate:,.0f}",
               gbit=format_significant(need * 8 / 1000, 3), rate=f"{rate:,.0f}", size=f"{size:g}",
               importance=HEAD)  # fmt: skip
-    count = draft.request.slots.gpu_count or 1
+    slots = draft.request.slots
+    count = slots.gpu_count or 1
     if count > 1:
         draft.figure("gpus", count, "1", sources=("user:gpu_count",))
         draft.say("storage_rate.cards", count=count)
-    amount = _read(_COUNT, draft.request.search_query)
+    amount = slots.samples or slots.rows
     if amount is not None and amount > rate:
         total_gb = amount * size / 1e6
         hours = amount / rate / 3600
@@ -156,8 +108,7 @@ def _say_need(draft: Draft, rate: float, size: float, need: float) -> None:
 
 def say_object_store(draft: Draft, rate: float) -> None:
     """Requests a second against the store's limit, and how many must be in flight."""
-    text = draft.request.search_query
-    named = next((key for pattern, key in _NAMED if pattern.search(text)), None)
+    named = next((key for mark, key in _NAMED.items() if draft.request.says(mark)), None)
     row = object_stores()[named or _BY_PROVIDER.get(draft.request.slots.provider or "", "s3")]
     limit, inflight = int(row["gets_per_s"]), rate * _FIRST_BYTE_S
     draft.figure("gets_limit", limit, "1/s", sources=(row["source"],))

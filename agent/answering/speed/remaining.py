@@ -7,7 +7,6 @@ import re
 from collections.abc import Generator
 
 from agent.answer import Answer
-from agent.answering.links.storage_rate import items_said
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.numbers import count, duration, money, whole
@@ -61,7 +60,7 @@ def _is_due(request: Request) -> bool:
     is_open = slots.hours and is_inference and slots.price is None and slots.budget is None
     if not is_open or not (_DEADLINE.search(text) and _HOW_FAST.search(text)):
         return False
-    return bool(slots.samples or slots.rows or items_said(text))
+    return bool(slots.samples or slots.rows)
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -125,7 +124,7 @@ def _exact(hours: float, draft: Draft) -> str:
 
 def _due(draft: Draft) -> Steps:
     slots = draft.request.slots
-    said = slots.samples or slots.rows or items_said(draft.request.search_query) or 0
+    said = slots.samples or slots.rows or 0
     amount, hours = float(said), slots.hours or 1.0
     rate = amount / (hours * 3600)
     is_image = _IMAGES.search(draft.request.search_query) is not None
