@@ -18,14 +18,51 @@ class CachePool(NamedTuple):
     context that was set (llama.cpp, Ollama, plain transformers)."""
     share: float
     flag: str
-    """The setting as the engine spells it."""
+    """The setting as messages and configurations of the engine spell it."""
+    title: str
+    """The engine's own name."""
+    option: str
+    """The setting as it is written on the command line."""
+    source: str
+    """Where the share comes from."""
 
 
-_FLAGS = {
-    "vllm": "gpu_memory_utilization", "sglang": "mem_fraction_static",
-    "tgi": "cuda_memory_fraction", "lmdeploy": "cache_max_entry_count",
-    "tensorrt-llm": "free_gpu_memory_fraction", "llama.cpp": "ctx_size", "ollama": "num_ctx",
+class _Setting(NamedTuple):
+    title: str
+    flag: str
+    option: str
+
+
+_SETTINGS = {
+    "vllm": _Setting("vLLM", "gpu_memory_utilization", "--gpu-memory-utilization"),
+    "sglang": _Setting("SGLang", "mem_fraction_static", "--mem-fraction-static"),
+    "tgi": _Setting("TGI", "cuda_memory_fraction", "--cuda-memory-fraction"),
+    "lmdeploy": _Setting("LMDeploy", "cache_max_entry_count", "--cache-max-entry-count"),
+    "tensorrt-llm": _Setting("TensorRT-LLM", "free_gpu_memory_fraction",
+                             "--kv_cache_free_gpu_memory_fraction"),
+    "llama.cpp": _Setting("llama.cpp", "ctx_size", "--ctx-size"),
+    "ollama": _Setting("Ollama", "num_ctx", "num_ctx"),
 }  # fmt: skip
+
+
+def known_pool(engine: str | None) -> CachePool | None:
+    """The rule of an engine by any of its names; None for a name that is no engine's.
+
+    >>> known_pool("mindie").title, known_pool("deepspeed"), known_pool(None)
+    ('vLLM', None, None)
+    """
+    name = row_name("engines", engine) if engine is not None else None
+    if name is None:
+        return None
+    row = table("engines")[name]
+    title, flag, option = _SETTINGS.get(name, _Setting(name, "", ""))
+    of: Literal["card", "free", "request"] = "request"
+    share = 1.0
+    if row.get("pool_share"):
+        of, share = "card", float(row["pool_share"])
+    elif row.get("pool_free_share"):
+        of, share = "free", float(row["pool_free_share"])
+    return CachePool(name, of, share, flag, title, option, row["source"])
 
 
 def cache_pool(engine: str | None) -> CachePool:
@@ -34,11 +71,6 @@ def cache_pool(engine: str | None) -> CachePool:
     >>> cache_pool("lmdeploy").of, cache_pool("vllm").share, cache_pool("ollama").of
     ('free', 0.9, 'request')
     """
-    name = (row_name("engines", engine) if engine is not None else None) or _USUAL
-    row = table("engines")[name]
-    flag = _FLAGS.get(name, "")
-    if row.get("pool_share"):
-        return CachePool(name, "card", float(row["pool_share"]), flag)
-    if row.get("pool_free_share"):
-        return CachePool(name, "free", float(row["pool_free_share"]), flag)
-    return CachePool(name, "request", 1.0, flag)
+    found = known_pool(engine) or known_pool(_USUAL)
+    assert found is not None, "the usual server has a row"
+    return found

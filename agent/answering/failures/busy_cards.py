@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from agent.answering.failures.symptoms import pasted
@@ -21,12 +20,6 @@ from tools.units import MIB
 _IDLE_SHARE = 0.15
 """Share of a card in use up to which it counts as free: a desktop, a context."""
 _BUSY_SHARE = 0.3
-_ALL = re.compile(
-    r"(?:两|2|四|4|八|8|几|所有|全部|每).{0,2}(?:张|块)?卡?(?:都|一起|全)|全部卡|所有卡"
-    r"|both (?:cards|gpus)|all (?:the |of the |my )?(?:cards|gpus|four|eight|\d)"
-    r"|ddp|torchrun|data parallel|tensor parallel",
-    re.IGNORECASE,
-)
 _METHOD = "lora"
 
 
@@ -59,7 +52,7 @@ def applies(request: Request, context: Context) -> bool:
     shares = [state.used / max(state.total, 1) for state in states]
     is_mixed = bool(shares) and min(shares) <= _IDLE_SHARE and max(shares) >= _BUSY_SHARE
     is_split = (slots.tp or slots.pp or slots.nodes or 1) > 1 or slots.strategy is not None
-    wants_all = is_split or _ALL.search(request.search_query) is not None
+    wants_all = is_split or request.says("failures.all_cards")
     return has_model and is_mixed and not wants_all and slots.zero_stage is None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.fitting.serving import serving
 from agent.answering.fitting.training import training
 from agent.answering.plan import Context, Plan
@@ -12,27 +10,15 @@ from agent.answering.telling.found import Found, settled
 from agent.answering.telling.numbers import gib
 from agent.request import Request
 
-_KILLED = re.compile(
-    r"oom[-_ ]?kill|oomkilled|memcg|memory cgroup|exit(?:ed)?(?: with)?(?: code)?:? ?137"
-    r"|退出码 ?137"
-    r"|out of memory: killed|被(?:系统|内核)?(?:杀|kill)",
-    re.IGNORECASE,
-)
-_CONTAINER = re.compile(
-    r"memcg|cgroup|container|docker|kubernetes|k8s|(?<![a-z])pods?(?![a-z])"
-    r"|oomkilled|容器|memory limit",
-    re.IGNORECASE,
-)
 _ROOM = 1.2
 """Times the largest need that a limit should be: libraries and the page cache come on top."""
 
 
 def applies(request: Request, context: Context) -> bool:
     """True for a kill inside a container with a job whose weights are known."""
-    slots, text = request.slots, request.search_query
-    has_model = slots.has_model
-    is_killed = _KILLED.search(text) is not None and _CONTAINER.search(text) is not None
-    return has_model and is_killed and request.intent in ("oom_diagnosis", "fit_check")
+    is_killed = request.says("failures.killed_by_limit") and request.says("failures.container")
+    is_asked = request.intent in ("oom_diagnosis", "fit_check")
+    return request.slots.has_model and is_killed and is_asked
 
 
 def compose(request: Request, context: Context) -> Plan:

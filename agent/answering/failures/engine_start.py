@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Generator
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent.answer import Answer, MemoryRange, Verdict
 from agent.answering.plan import Call, Context, Plan
@@ -21,31 +20,25 @@ from agent.answering.telling.run_words import (
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
+from tools.memory import cache_pool
 from tools.units import GIB
 
-_N = r"(\d+(?:\.\d+)?)"
-_FREE = re.compile(
-    rf"free memory on device[^(]{{0,20}}\({_N}\s?/\s?{_N}\s?GiB\)[^(]{{0,60}}less than desired gpu "
-    rf"memory utilization\s?\({_N}(?:,\s?{_N}\s?GiB)?\)",
-    re.IGNORECASE,
-)
-_LENGTH = re.compile(
-    r"max(?:imum)? seq(?:uence)? len(?:gth)?\s?\((\d+)\)\s?is larger than[^(]{0,90}\((\d+)\)",
-    re.IGNORECASE,
-)
-_NEEDED = re.compile(
-    r"max(?:imum)? seq(?:uence)? len(?:gth)?\s?\((\d+)\)[^\d]{0,6}(\d+(?:\.\d+)?)\s?GiB"
-    r" KV cache is needed[^(]{0,80}\((\d+(?:\.\d+)?)\s?GiB\)(?:[^\d]{0,120}?length is (\d+))?",
-    re.IGNORECASE | re.DOTALL,
-)
 _MARGIN = 0.02
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:
     """True for the start-up messages whose numbers say what is wrong."""
-    is_free = _FREE.search(request.search_query) is not None
-    return is_free or _cache_lengths(request) is not None or _cache_sizes(request) is not None
+    return any((_shares(request), _cache_lengths(request), _cache_sizes(request)))
+
+
+class _Shares(NamedTuple):
+    """A card of which an engine wants more than is free, in GiB and as a share."""
+
+    free: float
+    total: float
+    wanted: float
+    utilization: float
 
 
 def _logged(request: Request) -> dict[str, Any]:
@@ -53,22 +46,29 @@ def _logged(request: Request) -> dict[str, Any]:
     return next((item.fields for item in request.pasted if item.kind == "vllm_log"), {})
 
 
+def _shares(request: Request) -> _Shares | None:
+    fields = _logged(request)
+    free, total = fields.get("device_free_bytes"), fields.get("device_total_bytes")
+    utilization = fields.get("utilization")
+    if not (free and total and utilization):
+        return None
+    wanted = fields.get("wanted_bytes") or total * utilization
+    return _Shares(free / GIB, total / GIB, wanted / GIB, utilization)
+
+
 def _cache_lengths(request: Request) -> tuple[int, int] | None:
     """(length asked for, tokens that the cache holds)."""
-    fields, found = _logged(request), _LENGTH.search(request.search_query)
-    if fields.get("kv_tokens") and fields.get("max_seq_len"):
-        return int(fields["max_seq_len"]), int(fields["kv_tokens"])
-    return (int(found[1]), int(found[2])) if found is not None else None
+    fields = _logged(request)
+    if not (fields.get("kv_tokens") and fields.get("max_seq_len")):
+        return None
+    return int(fields["max_seq_len"]), int(fields["kv_tokens"])
 
 
 def _cache_sizes(request: Request) -> tuple[int, float, float, int] | None:
     """(length asked for, bytes that it takes, bytes left, longest length that fits)."""
-    fields, found = _logged(request), _NEEDED.search(request.search_query)
+    fields = _logged(request)
     length, need = fields.get("max_seq_len"), fields.get("needed_kv_bytes")
     have, longest = fields.get("kv_cache_bytes"), fields.get("largest_length")
-    if not (length and need and have) and found is not None:
-        length, need, have = int(found[1]), float(found[2]) * GIB, float(found[3]) * GIB
-        longest = found[4]
     if not (length and need and have):
         return None
     return int(length), float(need), float(have), int(longest or length * have / need)
@@ -77,14 +77,17 @@ def _cache_sizes(request: Request) -> tuple[int, float, float, int] | None:
 def compose(request: Request, context: Context) -> Plan:
     """What the numbers say, then what to do."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
-    found = _FREE.search(request.search_query)
-    if found is None and _cache_sizes(request) is not None:
+    shares = _shares(request)
+    if shares is not None:
+        return (yield from _taken(draft, shares))
+    if _cache_sizes(request) is not None:
         return (yield from _needed(draft))
-    if found is None:
-        return _length(draft)
-        yield  # one shape for every composer
-    free, total, util = (float(found[n]) for n in (1, 2, 3))
-    want = float(found[4]) if found[4] else total * util
+    return _length(draft)
+
+
+def _taken(draft: Draft, shares: _Shares) -> Steps:
+    """A card that others hold: who, the share that is left, and whether the model fits into it."""
+    free, total, want, util = shares
     lower = lower_share(free, total)
     for name, value in (("free", free), ("total", total), ("wanted", want)):
         draft.figure(f"log: {name}", value * GIB, "B", sources=("user:log",))
@@ -94,11 +97,11 @@ def compose(request: Request, context: Context) -> Plan:
     draft.figure("free_share", round(free / total, 4), "1", formula="free / total")
     draft.figure("utilization_to_set", lower, "1", formula="free / total - margin, rounded down")
     draft.figure("budget", budget, "B", formula="total * utilization")
-    draft.say("engine_start.free", used=gib(used), free=_given(found[1]), total=_given(found[2]),
+    draft.say("engine_start.free", used=gib(used), free=_given(free), total=_given(total),
               util=f"{util:g}", want=gib(want * GIB), importance=HEAD)  # fmt: skip
     draft.say("engine_start.free_find", importance=HEAD)
-    draft.say("engine_start.free_lower", lower=f"{lower:.2f}", free=_given(found[1]),
-              total=_given(found[2]), share=f"{free / total:.2f}", budget=gib(budget),
+    draft.say("engine_start.free_lower", lower=f"{lower:.2f}", free=_given(free),
+              total=_given(total), share=f"{free / total:.2f}", budget=gib(budget),
               importance=HEAD)  # fmt: skip
     memory = yield from _say_model(draft, budget)
     verdict: Verdict = "depends" if memory is not None else "not_applicable"
@@ -114,8 +117,9 @@ def lower_share(free: float, total: float) -> float:
     return math.floor((free / total - _MARGIN) * 100) / 100
 
 
-def _given(written: str) -> str:
-    return f"{written} GiB"
+def _given(size_gib: float) -> str:
+    """A size of the log as it is written there: two decimals at most."""
+    return f"{round(size_gib, 2):g} GiB"
 
 
 def _told(size_bytes: float) -> str:
@@ -219,8 +223,8 @@ def _say_ways(
 # ---- no room for the cache
 
 
-_USUAL_SHARE, _MOST_SHARE = 0.9, 0.95
-"""vLLM's share of a card when nothing is set, and what a card of its own bears."""
+_MOST_SHARE = 0.95
+"""What a card of its own bears."""
 
 
 def says_no_blocks(request: Request) -> bool:
@@ -233,7 +237,7 @@ def say_no_blocks(draft: Draft, report: MemoryReport) -> None:
     slots, usable = draft.request.slots, report.usable_bytes
     if usable is None:
         return
-    share = slots.gpu_memory_utilization or _USUAL_SHARE
+    share = slots.gpu_memory_utilization or cache_pool("vllm").share
     budget, before = usable * share, report.process_bytes - report.kv_cache_bytes
     draft.figure("utilization", share, "1", sources=("user:gpu_memory_utilization",))
     draft.figure("utilization_to_set", _MOST_SHARE, "1", formula="a card without other processes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from agent.answering.plan import Call, Context, Plan
@@ -13,36 +12,14 @@ from agent.request import Request
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
 
-_EVAL = re.compile(
-    r"(?<![a-z])eval(?:s|uate|uation|uating)?(?![a-z])|validation|验证|评估|评测|测试集|compute_metrics",
-    re.IGNORECASE,
-)
-_OUT = re.compile(
-    r"(?<![a-z])oom(?:s|ed|ing)?(?![a-z])|out of memory|爆显存|爆了|炸了"
-    r"|显存(?:不够|不足|爆|溢出|炸)",
-    re.IGNORECASE,
-)
-_RUNS = re.compile(
-    r"train(?:ing|s)?[^.。;]{0,24}(?:fine|ok|works?|runs?|doesn'?t|does not|no problem|normal)"
-    r"|but (?:not )?(?:in |during )?train|训练.{0,8}(?:正常|没事|没问题|能跑|可以|不会|好好的|都行)"
-    r"|(?:一|刚|每次)(?:到|跑|做|开始)?(?:验证|评估|评测|eval)|(?:during|at|in|when|every) eval"
-    r"|during validation|train(?:ing|s)?\s(?:itself\s)?(?:sits?|stays?|is|at|uses?|takes?"
-    r"|peaks?|holds?|only)[^.;]{0,24}?(?:%|gi?b)"
-    r"|(?:moment|as soon as|once|when(?:ever)?|right when|after|first|start(?:s|ing)?)"
-    r"[^.;]{0,24}?(?:evaluat|eval(?![a-z])|validation)"
-    r"|训练.{0,10}?(?:只用|才用|占|用了|稳定)[^。;,]{0,10}?(?:%|g)"
-    r"|(?:验证|评估|评测|eval)(?:的时候|时|阶段|那一步|开始|一开始)"
-    r"|(?:开始|进入|轮到|切到|到了)\s?(?:做)?(?:验证|评估|评测|eval)",
-    re.IGNORECASE,
-)
 _SEQ, _BATCH, _MANY, _LOGIT_BYTES = 1024, 8, 500, 4
 
 
 def applies(request: Request, context: Context) -> bool:
     """True for memory that runs out in evaluation and not in training."""
-    text = request.search_query
-    is_oom = request.intent == "oom_diagnosis" or _OUT.search(text) is not None
-    return is_oom and bool(_EVAL.search(text) and _RUNS.search(text))
+    is_oom = request.intent == "oom_diagnosis" or request.says("failures.out_of_memory")
+    is_there = request.says("failures.evaluation")
+    return is_oom and is_there and request.says("failures.only_evaluation")
 
 
 def compose(request: Request, context: Context) -> Plan:

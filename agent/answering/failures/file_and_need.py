@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answer import AssumptionOut, MemoryRange
 from agent.answering.hosts.host import in_one_memory
 from agent.answering.plan import Call, Context, Plan
@@ -13,19 +11,8 @@ from agent.answering.telling.numbers import count, gib
 from agent.answering.telling.run_words import memory_arguments, short_model
 from agent.request import Request
 from agent.toolbox.memory import MemoryReport
-from tools.units import GIB, bytes_from_gb
+from tools.units import bytes_from_gb
 
-_SIZE = r"(\d+(?:\.\d+)?)\s?(gib|gb|g)(?![a-z])"
-_NEED = re.compile(
-    r"(?:needs?|requires?|wants?|asks? (?:me )?for|demands?|uses?|takes?|占用?|要求?|需要?|报|提示)"
-    rf"[^\d\n]{{0,24}}{_SIZE}",
-    re.IGNORECASE,
-)
-_FILE = re.compile(
-    rf"(?:file|gguf|download(?:ed)?|model|文件|模型|下载)[^\d\n]{{0,16}}{_SIZE}"
-    rf"|(?<![a-z])(?:is|only|just|才|只有?|就)[^\d\n]{{0,8}}{_SIZE}",
-    re.IGNORECASE,
-)
 _SERVERS = ("ollama", "llama.cpp", "lmstudio")
 _CONTEXT = 4096
 _MORE = 1.2
@@ -36,30 +23,22 @@ def applies(request: Request, context: Context) -> bool:
     """True where a file's size and a larger need of the same model are set beside each other."""
     slots = request.slots
     is_served = slots.framework in _SERVERS and slots.task != "train" and not request.pasted
-    has_model = slots.has_model
-    return is_served and has_model and _sizes(request.search_query) is not None
+    return is_served and slots.has_model and _sizes(request) is not None
 
 
-def _sizes(text: str) -> tuple[int, int] | None:
+def _sizes(request: Request) -> tuple[int, int] | None:
     """Bytes of the file and of the need."""
-    found = _FILE.search(text)
-    need = _NEED.search(text, found.end()) if found is not None else None
-    if found is None or need is None:
+    files = request.amounts.get("failures.file_gb", ())
+    needs = request.amounts.get("failures.asked_gb", ())
+    if not files or not needs or max(needs) <= _MORE * files[0]:
         return None
-    number, unit = next((n, u) for n, u in (found.groups()[:2], found.groups()[2:]) if n)
-    file_bytes, need_bytes = _bytes(number, unit), _bytes(need[1], need[2])
-    return (file_bytes, need_bytes) if need_bytes > _MORE * file_bytes else None
-
-
-def _bytes(number: str, unit: str) -> int:
-    is_binary = unit.casefold() == "gib"
-    return int(float(number) * GIB) if is_binary else bytes_from_gb(float(number))
+    return bytes_from_gb(files[0]), bytes_from_gb(max(needs))
 
 
 def compose(request: Request, context: Context) -> Plan:
     """The need less weights and buffers, as tokens of context, and what makes it smaller."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
-    slots, sizes = request.slots, _sizes(request.search_query)
+    slots, sizes = request.slots, _sizes(request)
     assert sizes is not None
     form = slots.quantization or "q4_k_m"
     results = yield (

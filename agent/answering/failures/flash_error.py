@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 
 from agent.answering.plan import Call, Context, Plan
@@ -13,7 +12,6 @@ from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.registries import GpuReport
 
-_MESSAGE = re.compile(r"flash[- ]?att\w*[^.]{0,20}only supports? ampere", re.IGNORECASE)
 _NEWER = {"alibaba": "gn7i", "aws": "g5", "tencent": "PNV4", "gcp": "g2"}
 """The cheapest family with an Ampere or Ada card of the same class, by cloud."""
 
@@ -21,7 +19,7 @@ _NEWER = {"alibaba": "gn7i", "aws": "g5", "tencent": "PNV4", "gcp": "g2"}
 def applies(request: Request, context: Context) -> bool:
     """True for the message, pasted whole or in part."""
     messages = {p.fields.get("message") for p in request.pasted if p.kind == "error_message"}
-    return "flash_attention_unsupported" in messages or bool(_MESSAGE.search(request.search_query))
+    return "flash_attention_unsupported" in messages
 
 
 def compose(request: Request, context: Context) -> Plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 
 from agent.answer import MemoryRange
@@ -20,11 +19,6 @@ from agent.toolbox import ToolResult
 from agent.toolbox.local import FitOut, ProbeReport
 from agent.toolbox.memory import MemoryReport
 from tools.units import format_significant
-
-_FLASH = re.compile(r"flash[-_ ]?att|fa-?2", re.IGNORECASE)
-_COUNTED = re.compile(
-    r"device_count|visible|只看到|只有\s*\d|识别到|only (?:see|shows|\d)", re.IGNORECASE
-)
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -48,9 +42,9 @@ def compose(request: Request, context: Context) -> Plan:
     else:
         draft.say("local.hosted", importance=HEAD)
     memory = (yield from _need(draft)) if has_model else None
-    if _COUNTED.search(request.search_query):
+    if request.says("failures.cards_counted"):
         draft.say("local.count_mismatch")
-    if _FLASH.search(request.search_query) or slots.attention == "flash":
+    if request.says("failures.flash") or slots.attention == "flash":
         _say_flash(draft, report if isinstance(report, ProbeReport) else None)
     return draft.finish("not_applicable", memory=memory)
 

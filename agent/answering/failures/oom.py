@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from dataclasses import replace
 
@@ -83,12 +82,8 @@ def compose(request: Request, context: Context) -> Plan:
 
 def _was_killed(request: Request) -> bool:
     """Whether the system killed the process: by what was pasted, or said beside the RAM."""
-    is_said = _KILLED.search(request.search_query) is not None
-    is_host = is_said and request.slots.host_ram_gb is not None
+    is_host = request.says("failures.killed") and request.slots.host_ram_gb is not None
     return is_host or pasted(request, "host_kill") is not None
-
-
-_KILLED = re.compile(r"(?<![a-z])(?:sig)?kill(?:ed|s)?(?![a-z])|被(?:系统|内核)?杀", re.IGNORECASE)
 
 
 def _say_killed(draft: Draft) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 from agent.answering.failures.symptoms import pasted
 from agent.answering.plan import Call, Context, Plan
@@ -11,20 +10,17 @@ from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.found import Found, settled
 from agent.answering.telling.numbers import count, gib
 from agent.answering.telling.run_words import memory_arguments, memory_range, short_model
-from agent.request import Request
+from agent.request import Request, Slots
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
+from tools.memory.tables import row_name, table
 from tools.units import GIB
 
-_GENERATES = re.compile(
-    r"generat|prefill|(?:long|big|huge) (?:input|prompt|context|document)|prompt"
-    r"|生成|预填充|长文|长输入|输入",
-    re.IGNORECASE,
-)
 _BLOCK = GIB
 """A single request of this size is one tensor of the prefill, not a small buffer."""
 _RESIDENT = 0.7
 """Share of the weights that PyTorch must hold for them to be loaded already."""
+_USUAL_FORMAT = "bf16"
 _LOGIT_BYTES, _SCORE_BYTES = 4, 2
 _ENGINES = ("vllm", "sglang", "lmdeploy", "tgi", "ollama", "llama.cpp")
 
@@ -40,9 +36,14 @@ def applies(request: Request, context: Context) -> bool:
     if log.fields.get("other_process_bytes"):
         return False
     allocated = log.fields.get("allocated_bytes") or 0
-    width = 2 if slots.quantization is None else 0.5
-    is_loaded = allocated >= _RESIDENT * width * (slots.params_b or 0) * 1e9
-    return is_loaded and _GENERATES.search(request.search_query) is not None
+    is_loaded = allocated >= _RESIDENT * _weight_bytes(slots) * (slots.params_b or 0) * 1e9
+    return is_loaded and request.says("failures.generation")
+
+
+def _weight_bytes(slots: Slots) -> float:
+    """Bytes of one weight in the format that was said; 16 bits where none was."""
+    form = row_name("formats", slots.quantization or slots.precision or _USUAL_FORMAT)
+    return float(table("formats")[form or _USUAL_FORMAT]["bits"]) / 8
 
 
 def compose(request: Request, context: Context) -> Plan:

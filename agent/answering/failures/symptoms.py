@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import gib
@@ -18,33 +14,46 @@ _COLAB_RAM_GB = 12.7
 """Host memory that a free Colab session reports, GB."""
 
 
-_ADVICE = re.compile(r"when initiali[sz]ing the engine")
-"""Advice of an engine's own message, which tells nothing of when it failed."""
-_RATES = re.compile(
-    r"\d\s?(?:(?:tok(?:en)?s?|t)\s?(?:/|per |a )\s?s(?:ec(?:ond)?)?(?![a-z])|token每秒)"
+class _Symptom(NamedTuple):
+    """A mark that tells when or how a run fails; the advice (texts/symptoms.toml) has its name."""
+
+    mark: str
+    task: str
+    """train, infer or any."""
+    least_cards: int = 1
+    """With fewer it is something else."""
+
+    @property
+    def advice(self) -> str:
+        return self.mark.removeprefix("failures.")
+
+
+_SYMPTOMS = (
+    _Symptom("failures.grows", "train"),
+    _Symptom("failures.at_save", "train"),
+    _Symptom("failures.at_resume", "train"),
+    _Symptom("failures.at_load", "any"),
+    _Symptom("failures.host_load", "any"),
+    _Symptom("failures.later", "train"),
+    _Symptom("failures.one_used", "train"),
+    _Symptom("failures.several", "infer"),
+    _Symptom("failures.slow_parallel", "infer", least_cards=2),
+    _Symptom("failures.at_step", "train"),
 )
-"""Speeds that were measured."""
-
-
-@cache
-def _symptoms() -> list[dict[str, Any]]:
-    text = files("agent.answering").joinpath("data/symptoms.toml").read_text("utf-8")
-    rows: list[dict[str, Any]] = tomllib.loads(text)["symptom"]
-    return rows
 
 
 def symptoms_of(request: Request) -> list[str]:
     """Advice keys that the words of the question point to."""
-    text = _ADVICE.sub(" ", request.search_query.casefold())
     task = "train" if request.slots.task == "train" else "infer"
     count = request.slots.gpu_count or request.slots.tp or 1
-    if task == "infer" and count > 1 and len(_RATES.findall(text)) > 1:
+    rates = request.amounts.get("failures.tokens_per_s", ())
+    if task == "infer" and count > 1 and len(rates) > 1:
         return ["slow_parallel"]  # speeds of several numbers of cards, set against each other
     return [
-        row["advice"]
-        for row in _symptoms()
-        if row["task"] in ("any", task) and any(word in text for word in row["words"])
-        if count >= row.get("least_cards", 1)
+        symptom.advice
+        for symptom in _SYMPTOMS
+        if symptom.task in ("any", task) and request.says(symptom.mark)
+        if count >= symptom.least_cards
     ]
 
 
@@ -258,7 +267,8 @@ def _say_request(
 
 def _holder(draft: Draft) -> str:
     """Who allocated: PyTorch, or the library of another text."""
-    is_other = re.search(r"resource_?exhausted|paddle|tensorflow", draft.request.search_query, re.I)
+    log = pasted(draft.request, "cuda_oom")
+    is_other = log is not None and log.fields.get("program") is not None
     return draft.phrase("symptoms.holder") if is_other else "PyTorch"
 
 

@@ -45,12 +45,9 @@ from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
+from tools.memory import cache_pool
 
 SERVED = ("bf16", "int8", "int4")
-
-
-_ENGINE_SHARE = 0.9
-"""gpu_memory_utilization where none was said."""
 
 
 _SHORT_CONTEXT = 1024
@@ -267,7 +264,7 @@ def _say_serving_details(
     holds_weights = chosen.weights_bytes < (chosen.usable_bytes or 0)
     is_served = slots.framework in ("vllm", "vllm-ascend", "sglang") and holds_weights
     if is_served and chosen.verdict != "fits":
-        share = slots.gpu_memory_utilization or _ENGINE_SHARE
+        share = slots.gpu_memory_utilization or cache_pool(slots.framework).share
         draft.say("memory.vllm", share=f"{share:g}")
     say_parts(draft, chosen)
     say_assumptions(draft, chosen)

@@ -9,19 +9,20 @@ from typing import Any
 from agent.understanding.data import load
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
-from tools.units import KIB, parse_bytes
+from tools.units import GIB, KIB, parse_bytes
 
 _PLACEHOLDERS = {
     "<size>": r"(?P<size>\d{1,9}(?:\.\d{1,6})?\s?(?:[kmgt]i?b))",
     "<int>": r"(?P<int>\d[\d,]{0,12})",
     "<num>": r"(?P<num>\d{1,9}(?:\.\d{1,6})?)",
+    "<gib>": r"(?P<gib>\d{1,6}(?:\.\d{1,6})?)",
     "~": r"[^\n]{0,40}?",
 }
 
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
-    pieces = re.split(r"(<size>|<int>|<num>|~)", template)
+    pieces = re.split(r"(<size>|<int>|<num>|<gib>|~)", template)
     body = "".join(
         _PLACEHOLDERS.get(piece) or re.escape(piece).replace(r"\ ", r"\s{1,3}") for piece in pieces
     )
@@ -40,7 +41,7 @@ def fields_of(kind: str, document: Document, board: Board) -> dict[str, Any]:
     kept, with their process ids, as lists.
     """
     fields: dict[str, Any] = {}
-    text = document.text
+    text, program = document.text, _program_of(kind, document.text)
     read: list[tuple[int, int]] = []
     for name, templates in load("logs")[kind]["fields"].items():
         for template in templates:
@@ -51,7 +52,7 @@ def fields_of(kind: str, document: Document, board: Board) -> dict[str, Any]:
             value = _read(found) if found is not None else None
             if value is not None and kind == "host_kill" and found is not None:
                 value = _kernel_size(found, value)
-            if value is not None and found is not None and _PADDLE in text:
+            if value is not None and found is not None and program == _BINARY:
                 value = _binary_size(found, value)
             if found is not None and value is not None:
                 fields[name] = value
@@ -60,7 +61,13 @@ def fields_of(kind: str, document: Document, board: Board) -> dict[str, Any]:
     for start, end in read:
         document.take(start, end)
         board.add("quiet", True, start, end)
-    return fields
+    return fields | {"program": program} if fields and program else fields
+
+
+def _program_of(kind: str, text: str) -> str | None:
+    """Whose message it is, where it is not the usual one's."""
+    programs = load("logs")[kind].get("programs") or {}
+    return next((name for name, marks in programs.items() if any(m in text for m in marks)), None)
 
 
 def _other_processes(
@@ -81,6 +88,8 @@ def _read(found: re.Match[str]) -> int | float | None:
     groups = found.groupdict()
     if groups.get("size"):
         return _size(groups["size"])
+    if groups.get("gib"):
+        return round(float(groups["gib"]) * GIB)
     if groups.get("int"):
         return int(groups["int"].replace(",", ""))
     return float(groups["num"]) if groups.get("num") else None
@@ -92,8 +101,8 @@ def _kernel_size(found: re.Match[str], value: float) -> int | float:
     return round(value * KIB / 1000) if written.endswith("kb") else value
 
 
-_PADDLE = "out of memory error on gpu"
-"""Of Paddle, which writes MB and GB and means MiB and GiB."""
+_BINARY = "paddle"
+"""Writes MB and GB and means MiB and GiB."""
 _STEPS_OF_1024 = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 

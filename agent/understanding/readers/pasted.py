@@ -78,8 +78,9 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
                 board.add("log_total_bytes", fields["total_bytes"], origin="pasted")
             if kind == "vllm_log" and fields:
                 board.add("framework", "vllm", origin="pasted", weight=0.5)
-                if "max_seq_len" in fields:
-                    board.add("seq_len", fields["max_seq_len"], origin="pasted")
+                for slot, name in _OF_ENGINE.items():
+                    if name in fields:
+                        board.add(slot, fields[name], origin="pasted")
             if kind == "host_kill" or fields:
                 found.append(Pasted(kind=kind, fields=fields))
     _machine(document, board, found)
@@ -87,6 +88,10 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
         found.append(Pasted(kind="error_message", fields={"message": name}))
         board.add("error_message", name, start, end)
     return found
+
+
+_OF_ENGINE = {"seq_len": "max_seq_len", "gpu_memory_utilization": "utilization"}
+"""Slots that an engine's log states, and its fields."""
 
 
 def _note_total(total_bytes: int, board: Board) -> None:
