@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.assumed import say_assumptions
 from agent.answering.telling.draft import BODY, HEAD, Draft
@@ -13,28 +11,12 @@ from agent.answering.telling.sources import guidance_call, passages_in, say_cite
 from agent.request import Request
 from agent.toolbox.memory import MemoryReport
 
-_ACCUMULATES = re.compile(
-    r"梯度?(?:累积|累加|累计)|累积\s?\d|grad(?:ient)?[ _-]?acc(?:um)?\w*|accumulat", re.IGNORECASE
-)
-_BATCHES = re.compile(
-    r"(?:batch(?:[ _-]?size)?|bsz?|mbs)\s?[=:]?\s?(?P<n>\d{1,4})(?!\s?(?:卡|张卡|gpus?|\d))",
-    re.IGNORECASE,
-)
-_STEPS = re.compile(
-    r"(?:累积|累加|累计|accum\w*)\D{0,6}(?P<n>\d{1,4})\s?(?:步|次|steps?)?", re.IGNORECASE
-)
-_COMPARES = re.compile(
-    r"一样|等价|相同|区别|差别|省|降|减|少多少|影响|(?:改|换)成|代替|还是|等于|same|equivalent|identical|save|lower|less|instead"
-    r"|(?<![a-z])vs?(?![a-z])|differ|replace",
-    re.IGNORECASE,
-)
 _INTENTS = ("concept", "fit_check", "oom_diagnosis", "gpu_compare", "time_estimate")
 
 
 def applies(request: Request, context: Context) -> bool:
     """True where a batch and a smaller one with accumulation are set against each other."""
-    text = request.search_query
-    is_asked = _ACCUMULATES.search(text) is not None and _COMPARES.search(text) is not None
+    is_asked = request.says("sizing.accumulates") and request.says("sizing.same_or_less")
     return (
         is_asked
         and request.intent in _INTENTS
@@ -45,9 +27,8 @@ def applies(request: Request, context: Context) -> bool:
 
 def _pair(request: Request) -> tuple[int, int, int] | None:
     """(large batch, small batch, steps that are accumulated)."""
-    batches = [int(found["n"]) for found in _BATCHES.finditer(request.search_query)]
-    said = _STEPS.search(request.search_query)
-    steps = request.slots.grad_accum or (int(said["n"]) if said is not None else None)
+    batches = [int(batch) for batch in request.amounts.get("sizing.batches", ())]
+    steps = request.slots.grad_accum
     if not batches or max(batches) < 2:
         large = batches[0] * steps if batches and steps else 0
         return (large, batches[0], steps) if large > 1 and steps else None

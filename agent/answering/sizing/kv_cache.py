@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from agent.answering.plan import Call, Context, Plan
@@ -13,26 +12,9 @@ from agent.toolbox.registries import ModelReport
 from tools.models import try_find_model
 from tools.units import GB, KIB, format_significant
 
-_CACHE = r"(?:kv[- ]?cache|kv ?缓存|键值缓存|key[- ]value cache)"
-_PER_TOKEN = re.compile(
-    r"(?:per|each|every|a|one|/)[ -]?token|(?:每|一|单)个?\s?(?:token|词元)", re.IGNORECASE
-)
-_AMOUNT = r"(?:size|how (?:big|large|much)|(?:占|要|是|有)?(?:多大|多少|几个?\s?g))"
-_SIZE_OF = re.compile(
-    rf"(?:how (?:big|large|much)|size of|what(?:'s| is))[^.?!。?]{{0,28}}{_CACHE}"
-    rf"|{_CACHE}[^.?!。?]{{0,30}}{_AMOUNT}"
-    rf"|(?:算|估)(?:一下|下|算)?[^.?!。?]{{0,24}}{_CACHE}",
-    re.IGNORECASE,
-)
-_HAS_CACHE = re.compile(_CACHE, re.IGNORECASE)
 _WIDTHS = {"fp32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "q8_0": 34 / 32,
            "q4_0": 18 / 32, "int4": 0.5}  # fmt: skip
 """Bytes of one cached element; q8_0 and q4_0 carry a 2-byte scale for every 32."""
-_FP8_CACHE = re.compile(
-    rf"(?:fp8|int8|8[- ]?bit)\s?(?:的)?{_CACHE}"
-    rf"|{_CACHE}(?: (?:per|a|each) token)?\s?(?:in|at|as|用了?|改)?\s?(?:fp8|int8)",
-    re.IGNORECASE,
-)
 
 
 class _Shape(NamedTuple):
@@ -58,11 +40,11 @@ class _Shape(NamedTuple):
 
 def applies(request: Request, context: Context) -> bool:
     """True for the size of a cache, of a model that is known, where no card is to hold it."""
-    slots, text = request.slots, request.search_query
-    if slots.task == "train" or request.goal is not None or _HAS_CACHE.search(text) is None:
+    slots = request.slots
+    if slots.task == "train" or request.goal is not None or not request.says("sizing.kv_cache"):
         return False
-    is_each = _PER_TOKEN.search(text) is not None
-    if not is_each and _SIZE_OF.search(text) is None:
+    is_each = request.says("sizing.each_token")
+    if not is_each and not request.says("sizing.kv_size"):
         return False
     has_card = slots.has_card or slots.gpu_mem_gb is not None
     if has_card and not is_each:
@@ -142,8 +124,6 @@ def _width(draft: Draft) -> tuple[str, float]:
     """Format of the cache and its bytes: quantized weights leave it in 16 bit."""
     slots = draft.request.slots
     said = slots.kv_cache_dtype
-    if said is None and _FP8_CACHE.search(draft.request.search_query):
-        said = "fp8"
     if said is None and slots.precision in ("fp32", "fp16"):
         said = slots.precision
     name = said if said in _WIDTHS else "bf16"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 
 from agent.answer import Answer
@@ -20,11 +19,6 @@ from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 
-_ASKED = re.compile(
-    r"最大.{0,8}(?:尺寸|模型|规模|多大|参数|到哪|能)|哪个尺寸|多大的模型|能跑多大|上到(?:哪|多)|"
-    r"(?:largest|biggest|max(?:imum)?)\s.{0,12}(?:model|size)|how (?:big|large) (?:a|of a) model",
-    re.IGNORECASE,
-)
 _SIZES = (7.0, 14.0, 32.0, 70.0, 235.0, 671.0)
 _FORMATS = ("int4", "bf16")
 
@@ -33,7 +27,7 @@ def asks_largest(request: Request) -> bool:
     """True when the size is what is asked for."""
     slots = request.slots
     has_card = slots.has_card or slots.gpu_mem_gb is not None
-    return has_card and _ASKED.search(request.search_query) is not None
+    return has_card and request.says("sizing.largest_model")
 
 
 def compose_largest(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.assumed import say_assumptions
 from agent.answering.telling.draft import HEAD, Draft
@@ -19,12 +17,6 @@ from agent.answering.telling.run_words import (
 from agent.request import Request
 from agent.toolbox.memory import MemoryReport
 
-_AGAINST = re.compile(
-    r"比[^,。;\n]{0,8}(?:sft|普通|微调|lora)[^,。;\n]{0,8}(?:多|高|贵|大)"
-    r"|(?:than|vs\.?|versus|compared (?:to|with))\s"
-    r"(?:plain |normal |regular |ordinary )?(?:sft|supervised|fine[- ]?tuning|lora)",
-    re.IGNORECASE,
-)
 _LITTLE = 0.02
 """Share of the plain need up to which a difference is none."""
 _PLAIN = ("sft", "pretrain", "cpt", "full", "lora", "qlora")
@@ -36,7 +28,7 @@ def applies(request: Request, context: Context) -> bool:
     objective = (slots.method or "").split("+")[0]
     sized = slots.has_model
     has_objective = bool(objective) and objective not in _PLAIN
-    return sized and has_objective and _AGAINST.search(request.search_query) is not None
+    return sized and has_objective and request.says("sizing.beyond_plain")
 
 
 def compose(request: Request, context: Context) -> Plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 
 from agent.answering.plan import Call, Context, Plan
@@ -12,32 +11,15 @@ from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.registries import GpuReport
 
-_DATA_PARALLEL = re.compile(
-    r"(?<![a-z])ddp(?![a-z])|data[- ]?parallel|数据并行|torchrun|accelerate launch"
-    r"|nn\.DataParallel",
-    re.IGNORECASE,
-)
-_WHY = re.compile(
-    r"为啥|为什么|为何|怎么(?:没|不|还)|没(?:有)?(?:变|增|翻|涨|多)|不(?:能|会)?(?:相加|叠加|合并)"
-    r"|why|how come|(?:doesn|don|didn|isn|aren)'?t|does not|not (?:add|pool|grow|increase)"
-    r"|still (?:oom|only|the same)|same (?:batch|memory)|no bigger|一样大",
-    re.IGNORECASE,
-)
-_MEMORY = re.compile(
-    r"显存|memory|vram|batch|oom|放不下|放得下|模型变大|larger model|bigger", re.IGNORECASE
-)
-
 
 def applies(request: Request, context: Context) -> bool:
     """True for wonder at data parallelism that gives no more memory, without a model to count."""
-    slots, text = request.slots, request.search_query
+    slots = request.slots
     if slots.has_model or slots.zero_stage is not None:
         return False
-    is_data_parallel = slots.strategy == "ddp" or _DATA_PARALLEL.search(text) is not None
-    return bool(
-        is_data_parallel and slots.strategy in (None, "ddp")
-        and _WHY.search(text) and _MEMORY.search(text)
-    )  # fmt: skip
+    if slots.strategy != "ddp" and (slots.strategy or not request.says("sizing.data_parallel")):
+        return False
+    return request.says("sizing.wonders") and request.says("sizing.of_memory")
 
 
 def compose(request: Request, context: Context) -> Plan:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.numbers import duration
@@ -12,22 +10,6 @@ from agent.request import Request
 from agent.toolbox.memory import MemoryReport
 from tools.units import format_significant
 
-_SAVES = re.compile(
-    r"(?<!gradient )(?<!activation )checkpoint(?!ing)s?(?! (?:on|off))"
-    r"|(?<![a-z])ckpts?(?! ?(?:on|off|开|关))(?![a-z])|检查点|存档|断点",
-    re.IGNORECASE,
-)
-_SIZE = re.compile(
-    r"多大|大小|多少(?:g|个?g|空间|磁盘|硬盘|盘|存储)|预留|磁盘|硬盘|占(?:用|多少)|(?<![系网])盘(?![片])"
-    r"|how (?:big|large)|how much (?:disk|space|storage)|disk|storage|size|space|gigabytes"
-    r"|how many (?:gb|tb|gib)",
-    re.IGNORECASE,
-)
-_GPU_MEMORY = re.compile(
-    r"显存|vram|gpu memory|gradient[- ]checkpointing|梯度检查点", re.IGNORECASE
-)
-_NEAR = 30
-"""Characters between the word for a checkpoint and what is asked of it."""
 _SAVED_BYTES, _MASTER_BYTES = 2, 4
 _SPREAD_LOW, _SPREAD_HIGH = 12 / 14, 16 / 14
 """Trainers keep 12 to 16 bytes a parameter (fp32 weights with or without 16-bit copies)."""
@@ -36,17 +18,14 @@ _DISKS = ("essd-pl1", "nvme", "nas")
 
 def applies(request: Request, context: Context) -> bool:
     """True for the size of a training's checkpoints, not for how often to save."""
-    slots, text = request.slots, request.search_query
-    has_model = slots.has_model
-    if not has_model or slots.task == "infer" or slots.ckpt_interval_minutes is not None:
+    slots = request.slots
+    is_of_interval = slots.ckpt_interval_minutes is not None or slots.mtbf_hours is not None
+    if not slots.has_model or slots.task == "infer" or is_of_interval:
         return False
-    if slots.mtbf_hours is not None or _GPU_MEMORY.search(text):
+    if request.says("sizing.gpu_memory"):
         return False
-    return any(
-        slots.copies is not None or _SIZE.search(text[max(0, found.start() - _NEAR) :
-                                                      found.end() + _NEAR])
-        for found in _SAVES.finditer(text)
-    )  # fmt: skip
+    is_of_copies = slots.copies is not None and request.says("sizing.saved")
+    return is_of_copies or request.says("sizing.checkpoint")
 
 
 def compose(request: Request, context: Context) -> Plan:

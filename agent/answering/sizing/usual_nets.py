@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answer import AssumptionOut
 from agent.answering.plan import Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
 from agent.request import Request
 
-_CLASSIFIER = re.compile(
-    r"分类器|分类模型|(?:图[片像]|照片|文本|情感|新闻|评论)的?(?:识别|分类)"
-    r"|(?<![a-z])(?:image|picture|photo|text|sentiment)s?[- ](?:classif\w+|recognition)"
-    r"|(?<![a-z])classifiers?(?![a-z])|classify (?:\w+ ){0,2}(?:images|pictures|photos|texts)",
-    re.IGNORECASE,
-)
-_OF_TEXT = re.compile(
-    r"文本|情感|新闻|评论|邮件|短信|标题|意图|(?<![a-z])(?:texts?|sentiments?|news|reviews?|e?mails?"
-    r"|spam|intents?|tweets?|documents?)(?![a-z])",
-    re.IGNORECASE,
-)
-_OF_ROWS = re.compile(r"表格|csv|tabular|(?<![a-z])rows?(?![a-z])|sklearn|逻辑回归", re.IGNORECASE)
-"""Tables need no network."""
 _PICTURES, _TEXTS = "timm/resnet50", "google-bert/bert-base-uncased"
 _INTENTS = ("recommend_instance", "fit_check", "ecs_vs_gpu")
 
@@ -33,8 +18,7 @@ def applies(request: Request, context: Context) -> bool:
         return False
     if slots.task != "train" or slots.method is not None or request.intent not in _INTENTS:
         return False
-    text = request.search_query
-    return _CLASSIFIER.search(text) is not None and _OF_ROWS.search(text) is None
+    return request.says("sizing.classifier") and not request.says("sizing.of_rows")
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -42,7 +26,7 @@ def compose(request: Request, context: Context) -> Plan:
     from agent.answering import compose as answer_to
     from tools.models import find_model
 
-    name = _TEXTS if _OF_TEXT.search(request.search_query) else _PICTURES
+    name = _TEXTS if request.says("sizing.of_texts") else _PICTURES
     spec = find_model(name).spec
     slots = request.slots.model_copy(update={
         "model": spec.name, "params_b": round(spec.params_total / 1e9, 4), "method": "full",

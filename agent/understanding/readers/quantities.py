@@ -57,6 +57,8 @@ class _Rule:
     unless_behind: tuple[str, ...]
     weak: tuple[str, ...]
     """Words in front that stand before many things; they claim a number that nothing else does."""
+    leads: bool
+    """Whether the words in front never belong to a number in front of them ("batch 2 累积 4")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
         float(row.get("max", 1e22)),
         tuple(row.get("unless_behind", ())),
         tuple(weak),
+        bool(row.get("leads")),
     )
 
 
@@ -164,7 +167,8 @@ def _leading_score(rule: _Rule, found: re.Match[str], text: str) -> float:
     if _EXPLICIT.search(found[0]):
         return 4.0
     before = text[max(0, found.start() - 20) : found.start()]
-    if _NUMBER_BEFORE.search(before) or _SOUGHT.search(before):
+    closes = not rule.leads and _NUMBER_BEFORE.search(before) is not None
+    if closes or _SOUGHT.search(before):
         return 0.5
     if rule.kind == "int" and _SCALED.search(found["number"]):
         return 0.5

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from agent.understanding.data import load
 from agent.understanding.phrases import Hit, PhraseTable, table
+from agent.understanding.readers.cache_width import cache_widths
 from agent.understanding.readings import Board
 from agent.understanding.text import Document, blanked
 
@@ -20,7 +21,6 @@ _PLAIN = (
     "os",
     "billing",
     "region",
-    "kv_cache_dtype",
 )
 """Slots whose phrases can be taken as they stand."""
 
@@ -75,6 +75,9 @@ def _read_plain(document: Document, board: Board, text: str) -> None:
             value = _OFF_VALUE.get(slot, hit.value) if _is_off(text, hit) else hit.value
             if value is not None:
                 board.add(slot, value, hit.start, hit.end)
+    for hit in cache_widths(document.text):
+        if not _is_off(document.text, hit):
+            board.add("kv_cache_dtype", hit.value, hit.start, hit.end)
     _read_mode(text, board)
     for hit in words("fused_ce").find(text):
         board.add("fused_ce", not _is_off(text, hit), hit.start, hit.end)
@@ -100,7 +103,7 @@ def _read_mode(text: str, board: Board) -> None:
 
 
 _OFF_VALUE: dict[str, str | None] = {
-    "gradient_checkpointing": "none", "strategy": None, "kv_cache_dtype": None, "attention": None,
+    "gradient_checkpointing": "none", "strategy": None, "attention": None,
 }  # fmt: skip
 """What is left of a setting that is turned off; slots that are not here cannot be."""
 
@@ -193,7 +196,7 @@ def _is_of_training(text: str, board: Board) -> bool:
 
 def _read_quantization(text: str, board: Board) -> None:
     dropped = words("not_quantized").find(text)
-    cache = words("kv_cache_dtype").find(text)
+    cache = cache_widths(text)
     optimizer = words("optimizer").find(text)
     for hit in dropped:
         board.add("not_quantized", True, hit.start, hit.end)
