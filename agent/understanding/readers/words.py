@@ -59,6 +59,9 @@ def read_words(document: Document, board: Board, *, names: Sequence[tuple[int, i
     whole = blanked(document.text, names)
     text = blanked(whole, [(reading.start, reading.end) for reading in board.of("quiet")])
     _read_plain(document, board, text)
+    for hit in cache_widths(document.text):
+        if not _is_off(document.text, hit):
+            board.add("kv_cache_dtype", hit.value, hit.start, hit.end)
     _read_methods(whole, board)
     _read_quantization(text, board)
     for slot in ("library", "apple"):
@@ -75,9 +78,6 @@ def _read_plain(document: Document, board: Board, text: str) -> None:
             value = _OFF_VALUE.get(slot, hit.value) if _is_off(text, hit) else hit.value
             if value is not None:
                 board.add(slot, value, hit.start, hit.end)
-    for hit in cache_widths(document.text):
-        if not _is_off(document.text, hit):
-            board.add("kv_cache_dtype", hit.value, hit.start, hit.end)
     _read_mode(text, board)
     for hit in words("fused_ce").find(text):
         board.add("fused_ce", not _is_off(text, hit), hit.start, hit.end)
