@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,9 @@ from agent.answer import AssumptionOut, CitationOut
 from agent.settings import Settings
 from agent.toolbox.base import Arguments, Report, Row, Tool, description_of
 from agent.toolbox.ranges import Range, assumptions_out, figures_out, range_out
+
+if TYPE_CHECKING:
+    from tools.catalog import TrafficCost
 
 
 class CopyArguments(Arguments):
@@ -106,12 +109,9 @@ def plan_copy(arguments: CopyArguments) -> CopyReport:
         provider = provider_id(arguments.provider)
     cost = None if provider is None else traffic_cost(provider, way=arguments.way, size_bytes=size)
     figures = found.figures() + (() if cost is None else cost.figures())
-    sources = () if cost is None else tuple(dict.fromkeys(r.source for r in cost.rates))
     return CopyReport(
         figures=figures_out(figures),
-        citations=tuple(
-            CitationOut(id=s.id, title="traffic price", locator=s.locator) for s in sources
-        ),
+        citations=() if cost is None else _citations(cost),
         seconds=range_out(found.seconds),
         mb_s=found.mb_s,
         stages=found.stages,
@@ -124,10 +124,19 @@ def plan_copy(arguments: CopyArguments) -> CopyReport:
     )
 
 
-def _traffic_out(cost: object) -> TrafficOut:
-    from tools.catalog import TrafficCost
+def _citations(cost: TrafficCost) -> tuple[CitationOut, ...]:
+    """Where the tiers stand, each place once, with its date."""
+    places = {
+        rate.source.id: f"{rate.source.locator}, {rate.priced_on or 'undated'}"
+        for rate in cost.rates
+    }
+    return tuple(
+        CitationOut(id=name, title="traffic price", locator=locator)
+        for name, locator in places.items()
+    )
 
-    assert isinstance(cost, TrafficCost)
+
+def _traffic_out(cost: TrafficCost) -> TrafficOut:
     return TrafficOut(
         provider=cost.provider,
         way=cost.way,

@@ -9,6 +9,7 @@ from typing import Literal
 from agent.answer import CitationOut, FigureOut, OfferOut
 from agent.toolbox.base import Row
 from tools.catalog import InstanceOffer, offer_source
+from tools.units import HOURS_PER_MONTH
 
 
 class ComparedOut(Row):
@@ -36,6 +37,11 @@ class PriceOut(Row):
     """Where the price stands, for a reader."""
     note: str | None = None
     """What its source says beside it: nothing upfront, post-paid, ..."""
+
+    @property
+    def per_month(self) -> Decimal:
+        """Money of a whole month: 730 hours where the price is of an hour."""
+        return self.amount if self.per == "month" else self.amount * HOURS_PER_MONTH
 
 
 class SpotOut(Row):
@@ -143,7 +149,9 @@ def instance_out(offer: InstanceOffer, region: str | None = None) -> InstanceOut
     from tools.catalog.prices import cheapest, prices_of, spot_quote
 
     best = cheapest(offer, region=region)
-    listed = list(prices_of(offer, region=region, billing="subscription"))
+    there = set(prices_of(offer, region=region, billing="subscription"))
+    rents = prices_of(offer, billing="subscription")
+    listed = [p for p in rents if p in there or p.region is None]
     if best is None:
         sold = list(prices_of(offer, region=region, billing="on_demand"))
         undated = [p for p in prices_of(offer, billing="on_demand") if p.region is None]

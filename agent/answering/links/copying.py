@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from agent.answer import Answer, CitationOut
+from agent.answer import Answer
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.machines import provider_name
@@ -295,8 +295,6 @@ def _say_cost(draft: Draft, cost: TrafficOut, way: str, cloud: str, importance: 
     date = draft.phrase("copying.undated")
     if cost.priced_on is not None:
         date = draft.phrase("copying.dated", date=cost.priced_on)
-        draft.cite(CitationOut(id=f"data:traffic.csv#{cost.provider}", title=date,
-                               locator=f"{cost.locator}, {cost.priced_on}"))  # fmt: skip
     low, high = (money(x, cost.currency, draft.language) for x in (cost.low, cost.high))
     if cost.low == cost.high:
         draft.say("copying.cost", way=way, cost=low, provider=cloud, date=date,

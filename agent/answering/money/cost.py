@@ -211,7 +211,7 @@ def say_subscription(draft: Draft, row: InstanceOut | None) -> None:
     if rent is None:
         draft.say("cost.no_subscription", importance=HEAD, **values)
         return
-    limit = float(rent.amount) / float(row.price.amount)
+    limit = float(rent.per_month) / float(row.price.amount)
     draft.figure("break-even hours", limit, "h", formula="monthly rent / price of an hour")
     draft.say("cost.subscription", rent=price_text(draft, rent), limit=format_significant(limit, 3),
               importance=HEAD, **values)  # fmt: skip
