@@ -249,6 +249,8 @@ class MachineNeed(_Record):
     """It is the price of one card."""
     asks_cards: bool = False
     """Cards are asked for, not machines."""
+    asks_cards: bool = False
+    """Cards are asked for, not machines."""
     is_list: bool = False
     """The text is little more than its conditions."""
 
@@ -295,6 +297,8 @@ class Request(_Record):
     """What else the words say: marks of understanding/data/marks, "room.name"."""
     amounts: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     """Numbers that are no slot, by "room.name", in the order of the text."""
+    cards_added: int | None = None
+    """Cards of the count that are to come on top of those there are."""
     need: MachineNeed | None = None
     """What a machine that is looked for must have."""
 

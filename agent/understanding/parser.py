@@ -214,7 +214,6 @@ def _request(
     outside = intent == "out_of_scope"
     spoken_lines = told_lines(document, turn.orders)
     told = with_signs(spoken_lines, turn.board, products=False)
-    marks = marks_in(told)
     return Request(
         language=spoken,
         intent=intent,
@@ -236,14 +235,11 @@ def _request(
         opening=opening_of(document.text),
         id_table=turn.board.value("id_table"),
         stages=stages_in(told),
-        marks=marks,
+        marks=marks_in(told),
         amounts=amounts_in(told),
-        need=_need(spoken_lines, out) if _OF_MACHINES.intersection(marks) else None,
+        cards_added=turn.board.value("cards_added"),
+        need=_need(spoken_lines, out),
     )
-
-
-_OF_MACHINES = frozenset({"renting.machines", "renting.which_cards"})
-"""Marks of a text that may look for a machine by what it must have."""
 
 
 def _need(text: str, out: Resolution) -> MachineNeed | None:

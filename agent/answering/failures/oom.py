@@ -20,7 +20,7 @@ from agent.answering.fitting import occupied
 from agent.answering.fitting.serving import serving
 from agent.answering.fitting.training import method_is_open, training
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.renting.fewer_cards import is_of_fewer_cards, say_before_more_cards
+from agent.answering.renting.fewer_cards import say_before_more_cards
 from agent.answering.telling.assumed import say_assumptions
 from agent.answering.telling.draft import BODY, HEAD, Draft
 from agent.answering.telling.found import Found, settled
@@ -62,7 +62,7 @@ def compose(request: Request, context: Context) -> Plan:
             say_cuda_error(draft, log, None)
         return (yield from _no_model(draft))
     found = yield from training(draft) if slots.task == "train" else serving(draft)
-    if log is not None and is_of_fewer_cards(request) and slots.task != "train":
+    if log is not None and request.cards_added and slots.task != "train":
         yield from say_before_more_cards(draft, log)
         return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
     is_blocked = log is not None and say_cuda_error(draft, log, found.report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import Any
 
@@ -15,19 +14,12 @@ from agent.answering.telling.run_words import memory_arguments, outcome
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 
-_NECESSARY = re.compile(
-    r"(?:有|没)?必要|犯得着|用得着|非要|浪费|大材小用|(?:是不是)?(?:太多|多余)"
-    r"|do (?:i|we) (?:really |even )?need|is it (?:worth|necessary|needed)|overkill"
-    r"|necessary|too many",
-    re.IGNORECASE,
-)
-
 
 def _say_one_is_enough(
     draft: Draft, report: MemoryReport, verdict: Verdict
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
     """Where several cards are doubted: whether one holds the run, and what the others bring."""
-    asks = _NECESSARY.search(draft.request.search_query) is not None
+    asks = draft.request.says("renting.doubts_need")
     if not asks or report.gpu_count < 2 or verdict not in ("fits", "tight", "depends"):
         return
     shared = ("nodes", "tp", "pp", "zero_stage", "strategy")

@@ -29,10 +29,9 @@ _BARE_CARD = re.compile(r"[A-Za-z]+\d+[A-Za-z]*|[A-Za-z]+ \d+")
 _SHOWN, _SHOWN_APART, _MOST = 6, 4, 50
 _LEAST_CONDITIONS = 2
 """A short list of so many conditions is a search even without a word that asks."""
-_SOFT = (
-    "gpus", "providers", "region", "min_gpu_count", "exact_count", "max_price_of_card",
-    "min_gpu_memory_gb", "is_list",
-)  # fmt: skip
+_NO_CONDITIONS = ("exact_count", "is_list", "asks_cards")
+"""Fields of a need that are no condition of a search."""
+_SOFT = ("gpus", "providers", "region", "min_gpu_count", "min_gpu_memory_gb", "max_price_of_card")
 """What a question about a run or a card says as well."""
 _JOB_SLOTS = (
     "model", "models", "params_b", "model_size_mb", "instance", "instances", "samples", "tokens",
@@ -48,14 +47,14 @@ def applies(request: Request, context: Context) -> bool:
     if request.says("renting.no_search"):
         return False
     said = need.model_fields_set
-    hard = said.difference(_SOFT)
-    if hard == {"max_price"} and request.says("renting.which_cards"):
+    hard = said.difference(_SOFT, _NO_CONDITIONS)
+    if hard == {"max_price"} and need.asks_cards:
         return True
     if not hard and not (_is_by_size(need) and request.says("renting.which_of_them")):
         return False
-    conditions = said.difference(("exact_count", "max_price_of_card", "is_list"))
+    conditions = said.difference(_NO_CONDITIONS, ("max_price_of_card",))
     is_list = need.is_list and len(conditions) >= _LEAST_CONDITIONS
-    return is_list or request.says("renting.wanted", "renting.which_cards")
+    return is_list or need.asks_cards or request.says("renting.wanted")
 
 
 def _is_by_size(need: MachineNeed) -> bool:
@@ -78,7 +77,7 @@ def compose(request: Request, context: Context) -> Plan:
         draft.figure("types", total, "1", formula="types that meet every condition")
         key = "by_need.found" if total > 1 else "by_need.found_one"
         draft.say(key, count=total, conditions=conditions, importance=HEAD)
-        _tell_rows(draft, _by_card(first) if request.says("renting.which_cards") else first)
+        _tell_rows(draft, _by_card(first) if need.asks_cards else first)
         if need.exact_count and not exact:
             draft.say("by_need.more_cards", count=need.min_gpu_count)
     else:
@@ -92,7 +91,7 @@ def compose(request: Request, context: Context) -> Plan:
 
 def _points(draft: Draft, need: MachineNeed) -> dict[str, Any]:
     """Arguments of the search, one a condition; cards and clouds named are searched one by one."""
-    points = need.model_dump(exclude_defaults=True, exclude={"exact_count", "is_list", "max_price"})
+    points = need.model_dump(exclude_defaults=True, exclude={*_NO_CONDITIONS, "max_price"})
     price = need.max_price
     if price is not None:
         hours = HOURS_PER_MONTH if price.per == "month" else 1

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Callable, Generator, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from agent.answer import Answer
@@ -27,31 +23,35 @@ _NAMED = 3
 _MOST_REGIONS = 12
 
 
-@cache
-def _words() -> dict[str, re.Pattern[str]]:
-    """Pattern of an attribute's words; those in Latin letters stand alone."""
-    text = files("agent.answering").joinpath("data/catalog_facts.toml").read_text("utf-8")
-    return {
-        name: re.compile("|".join(
-            rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])" if word.isascii() else re.escape(word)
-            for word in words
-        ))
-        for name, words in tomllib.loads(text).items()
-    }  # fmt: skip
+_MARKS: dict[str, tuple[str, ...]] = {
+    "nvlink": ("concepts.nvlink", "renting.of_links"),
+    "rdma": ("renting.of_rdma",),
+    "bf16": ("concepts.bf16",),
+    "fp8": ("concepts.fp8",),
+    "flash": ("concepts.flash_attention",),
+    "mig": ("concepts.mig",),
+    "vram": ("renting.of_vram",),
+    "vram_rate": ("concepts.memory_bandwidth", "renting.of_hbm"),
+    "ram": ("renting.of_ram",),
+    "vcpu": ("renting.of_vcpu",),
+    "cpu_model": ("renting.of_cpu_model",),
+    "network": ("renting.of_network",),
+    "disk": ("renting.of_disk",),
+    "regions": ("renting.of_regions",),
+}
+"""What may be asked of a type and the words that ask for it, in the order of the answer."""
+_WITH_BANDWIDTH = ("nvlink", "rdma", "vram_rate")
+"""Attributes that have a bandwidth of their own."""
 
 
 def attributes_asked(request: Request) -> tuple[str, ...]:
     """Attributes that a question about a named type asks for, in the order of the answer."""
-    slots = request.slots
-    text = f" {request.search_query.casefold()} "
-    for name in slots.instances or ((slots.instance,) if slots.instance else ()):
-        text = re.sub(re.escape(name.casefold()), " ", text)
-    found = [name for name, words in _words().items() if words.search(text)]
-    if {"nvlink", "rdma", "vram_rate"} & set(found) and not re.search(
-        "网络|内网|network|nic", text
-    ):
-        found = [name for name in found if name != "network"]  # the bandwidth of those
-    return tuple(name for name in found if name != "vram" or "vram_rate" not in found)
+    found = {name for name, marks in _MARKS.items() if request.says(*marks)}
+    if request.says("renting.of_bandwidth") and not found.intersection(_WITH_BANDWIDTH):
+        found.add("network")
+    if "vram_rate" in found:
+        found.discard("vram")
+    return tuple(name for name in _MARKS if name in found)
 
 
 def applies(request: Request, context: Context) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting.renting import default_region
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
@@ -14,14 +12,6 @@ from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 
-_SIZES = re.compile(
-    r"smallest|lowest (?:tier|size)|entry (?:size|level)|which sizes|what sizes|all (?:the )?sizes"
-    r"|sizes (?:are|does|do|of|in|with)|list (?:all )?(?:the )?(?:sizes|types)|size lineup"
-    r"|最小(?:的)?(?:一个|一档)?(?:规格|型号|配置|档|实例|是|多|几|要)?|起步(?:规格|配置)"
-    r"|(?:有|都有|包含|列|列出)(?:哪些|几种|几个|多少种)(?:规格|型号|档|大小)|哪些规格(?!族)"
-    r"|各(?:个)?规格|规格(?:列表|表)|分别(?:是)?(?:多少|几)",
-    re.IGNORECASE,
-)
 _LISTED = 12
 _INTENTS = ("catalog_lookup", "recommend_instance", "concept")
 
@@ -35,7 +25,7 @@ def applies(request: Request, context: Context) -> bool:
         return False
     is_card = slots.has_card and slots.provider is not None
     is_named = slots.instance is not None or is_card
-    return is_named and _SIZES.search(request.search_query) is not None
+    return is_named and request.says("renting.sizes")
 
 
 def compose(request: Request, context: Context) -> Plan:

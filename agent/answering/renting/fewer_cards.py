@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 
 from agent.answering.plan import Call
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import card_name, memory_arguments, outcome
-from agent.request import Pasted, Request
+from agent.request import Pasted
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
-
-_ADDED = re.compile(
-    r"[再加插添补多].{0,2}[一两二三四1-4]\s?[张块]|another|one more|second|2nd"
-    r"|extra|additional|two more",
-    re.IGNORECASE,
-)
-
-
-def is_of_fewer_cards(request: Request) -> bool:
-    """Whether the cards counted are more than those that the failure was of."""
-    said = request.spans.get("gpu_count")
-    return said is not None and _ADDED.search(said.text) is not None
 
 
 def say_before_more_cards(

@@ -5,11 +5,11 @@ A rate needs no amount of work, so none is assumed here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer, Verdict
+from agent.answering.fitting.training import scheme_is_open
 from agent.answering.money import cost
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import rent
@@ -24,25 +24,9 @@ from agent.toolbox.memory import MemoryReport
 from agent.toolbox.offers import InstanceOut
 from agent.toolbox.rent import RecommendedOut, RecommendReport
 
-_UNIT_EN = r"(?:h(?:ou)?rs?|hours?|h|days?|weeks?|months?)(?![a-z])"
-_RATE = re.compile(
-    rf"(?:per|an?|each|every|one|/)\s?{_UNIT_EN}|hourly|daily|weekly|monthly|rental rate"
-    r"|(?:每|一|1|/)\s?个?(?:小时|钟头|天|日|周|星期|月)|(?:包|月)租|包月",
-    re.IGNORECASE,
-)
-"""A price for a unit of time."""
-_PRICE = re.compile(
-    r"how much|cost|price|(?<![a-z])rate(?![a-z])|charge|(?<![a-z])fees?(?![a-z])|rental"
-    r"|多少钱|几块钱|价|费用|租金|(?:月|包).{0,6}多少|花多少|块钱",
-    re.IGNORECASE,
-)
-_SPANS = (
-    ("day", re.compile(r"(?:per|a|each|every|one|/)\s?day(?!s)|daily|(?:每|一|1)\s?[天日]",
-                       re.IGNORECASE), 24),
-    ("week", re.compile(r"(?:per|a|each|every|one|/)\s?week(?!s)|weekly"
-                        r"|(?:每|一|1)\s?个?(?:周|星期)", re.IGNORECASE), 168),
-)  # fmt: skip
-"""Units of time that the head of a price does not tell already, and their hours."""
+_SPANS = (("day", "renting.a_day", 24), ("week", "renting.a_week", 168))
+"""Units of time that the head of a price does not tell already, the words that ask for them, and
+their hours."""
 _CHEAPER_SHOWN = 2
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
@@ -66,8 +50,8 @@ def applies(request: Request, context: Context) -> bool:
 
 def asks_rate(request: Request) -> bool:
     """Whether the money for a unit of time is asked for."""
-    text = request.search_query
-    return _RATE.search(text) is not None and _PRICE.search(text) is not None
+    is_rate = request.says("renting.a_day", "renting.a_week", "renting.a_time")
+    return is_rate and request.says("renting.price")
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -92,9 +76,8 @@ def _say_room(
     report = result.report
     if not isinstance(report, MemoryReport) or report.usable_bytes is None:
         return "depends"
-    is_open = slots.zero_stage is None and slots.strategy is None and slots.tp is None
     is_short = report.verdict == "does_not_fit"
-    if is_short and is_open and report.gpu_count > 1:
+    if is_short and scheme_is_open(slots) and report.gpu_count > 1:
         scheme = "ZeRO-3" if method else "TP"
         spread: dict[str, Any] = {"zero_stage": 3} if method else {"tp": report.gpu_count}
         arguments = memory_arguments(slots, **(changes | spread))
@@ -151,8 +134,8 @@ def _say_day(draft: Draft, row: InstanceOut | None) -> None:
     """The money of a day or a week around the clock, where that was the unit asked for."""
     if row is None or row.price is None or row.price.per != "hour":
         return
-    for name, asks, hours in _SPANS:
-        if asks.search(draft.request.search_query) is None:
+    for name, mark, hours in _SPANS:
+        if not draft.request.says(mark):
             continue
         amount, currency = float(row.price.amount) * hours, row.price.currency
         draft.figure(f"hours of a {name}", hours, "h", sources=("rule:calendar",))

@@ -71,6 +71,6 @@ def is_near(found: NearMissOut) -> bool:
     miss = found.misses[0]
     if miss.code not in ("memory", "tight") or not miss.needed or not miss.has:
         return True
-    return miss.needed <= _FAR * miss.has or 2 * (found.requests_held or 0) >= (
-        found.requests or 99
-    )
+    held, asked = found.requests_held, found.requests
+    holds_half = held is not None and asked is not None and 2 * held >= asked
+    return miss.needed <= _FAR * miss.has or holds_half

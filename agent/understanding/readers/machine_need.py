@@ -31,7 +31,7 @@ _RDMA_KINDS = {"erdma", "rdma", "roce", "infiniband", "efa"}
 def read_machine_need(
     text: str, slots: Slots, *, inferred: frozenset[str], budget: Place | None
 ) -> MachineNeed | None:
-    """The need of a text, out of its words and its slots; None where it has no condition.
+    """The need of a text, out of its words and its slots; None where it looks for no machine.
 
     Args:
         text: Folded; orders, log lines and settings blank.
@@ -39,6 +39,9 @@ def read_machine_need(
         inferred: Slots that were not said.
         budget: Where the budget stands.
     """
+    asks_cards = _table("cards_asked").has(text)
+    if not asks_cards and not _table("machines").has(text):
+        return None
     points: dict[str, Any] = {}
     rest = _without_denied(text, points)
     price = _price_said(rest)
@@ -58,7 +61,7 @@ def read_machine_need(
     points = {name: value for name, value in points.items() if value is not None}
     if not points:
         return None
-    return MachineNeed(**points, is_list=len(text.strip()) <= _SHORT)
+    return MachineNeed(**points, asks_cards=asks_cards, is_list=len(text.strip()) <= _SHORT)
 
 
 def _table(name: str) -> PhraseTable:

@@ -117,7 +117,11 @@ def _greatest() -> re.Pattern[str]:
 
 def _is_greatest(text: str, start: int) -> bool:
     """Whether the words in front make a number the greatest one."""
-    return _greatest().search(text[max(0, start - 16) : start]) is not None
+    before = text[max(0, start - 16) : start]
+    greatest, least = _greatest().search(before), _least().search(before)
+    if greatest is None or least is None:
+        return greatest is not None
+    return greatest.start() <= least.start()  # 低于 is the end of 不低于
 
 
 def read_least_amounts(text: str) -> tuple[dict[str, float], str]:
