@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -20,7 +21,16 @@ class SpotArguments(Arguments):
     interval_minutes: float | None = Field(
         None, gt=0, description="Minutes between saves that were chosen; its cost is told"
     )
-    mtbf_hours: float = Field(6.0, gt=0, description="Mean hours between interruptions")
+    mtbf_hours: float | None = Field(None, gt=0, description="Mean hours between interruptions")
+    hourly_interruption_pct: float | None = Field(
+        None, gt=0, lt=100, description="Share of machines taken within an hour, per cent"
+    )
+    monthly_interruption_pct: float | None = Field(
+        None, gt=0, lt=100, description="Share of machines taken within a month, per cent"
+    )
+    interruption_band: str | None = Field(None, description="<5%, 5-10%, ..., >20% a month")
+    checkpoint_gb: float | None = Field(None, gt=0, description="Size of one save, GB")
+    storage: str | None = Field(None, description="Where it is written: essd-pl1, nas, nvme ...")
     restart_minutes: float | None = Field(None, ge=0)
     job_hours: float | None = Field(None, gt=0)
     spot_price: float | None = Field(None, gt=0, description="Per hour")
@@ -76,6 +86,10 @@ class SpotReport(Report):
     """The best one."""
     checkpoint_minutes: float
     mtbf_hours: float
+    mtbf_basis: Literal["given", "hourly", "monthly", "band", "assumed"]
+    """What the mean time between interruptions rests on."""
+    write_mb_s: float | None
+    """Rate at which the save was reckoned; None where its length was given or assumed."""
     lost_minutes: float
     overhead: float
     wall_hours: float | None
@@ -100,10 +114,54 @@ def build(settings: Settings) -> Tool[SpotArguments]:
     )
 
 
-_WRITE_MB_S = 350.0
-
-
+_DISK = "essd-pl1"
+"""The cloud disk that a save is written to where none was said."""
 _ASSUMED_SAVE_S = 60.0
+_ASSUMED_MTBF_HOURS = 6.0
+"""A few hours: a cautious guess where neither a rate nor a band is known."""
+
+
+class _Save(NamedTuple):
+    seconds: float
+    write_mb_s: float | None
+
+
+class _Between(NamedTuple):
+    hours: float
+    basis: Literal["given", "hourly", "monthly", "band", "assumed"]
+
+
+def _save(arguments: SpotArguments) -> _Save:
+    """How long one save takes: as said, by its size and the disk, or a minute."""
+    from tools.speed import checkpoint_bytes, checkpoint_seconds, storage_limit
+
+    if arguments.checkpoint_minutes is not None:
+        return _Save(arguments.checkpoint_minutes * 60, None)
+    size = None if arguments.checkpoint_gb is None else arguments.checkpoint_gb * 1e9
+    if size is None and arguments.params_b is not None:
+        size = checkpoint_bytes(arguments.params_b * 1e9)
+    if size is None:
+        return _Save(_ASSUMED_SAVE_S, None)
+    rate = storage_limit(arguments.storage or _DISK).mb_s
+    return _Save(checkpoint_seconds(size, write_mb_s=rate), rate)
+
+
+def _between(arguments: SpotArguments) -> _Between:
+    """Mean hours between interruptions of all machines, by the best that is known."""
+    from tools.speed import mtbf_hours_of, mtbf_of_band
+
+    count = arguments.instances
+    if arguments.mtbf_hours is not None:
+        return _Between(arguments.mtbf_hours, "given")
+    if arguments.hourly_interruption_pct is not None:
+        rate = arguments.hourly_interruption_pct / 100
+        return _Between(mtbf_hours_of(interruptions_per_hour=rate, instances=count), "hourly")
+    if arguments.monthly_interruption_pct is not None:
+        share = arguments.monthly_interruption_pct / 100
+        return _Between(mtbf_hours_of(monthly_interruption=share, instances=count), "monthly")
+    if arguments.interruption_band is not None:
+        return _Between(mtbf_of_band(arguments.interruption_band, instances=count).value, "band")
+    return _Between(_ASSUMED_MTBF_HOURS, "assumed")
 
 
 def plan_spot(arguments: SpotArguments) -> SpotReport:
@@ -112,18 +170,13 @@ def plan_spot(arguments: SpotArguments) -> SpotReport:
     Raises:
         UserInputError: Impossible values.
     """
-    from tools.speed import SpotJob, checkpoint_bytes, checkpoint_seconds, spot_plan
+    from tools.speed import SpotJob, spot_plan
 
-    save_s = _ASSUMED_SAVE_S
-    if arguments.checkpoint_minutes is not None:
-        save_s = arguments.checkpoint_minutes * 60
-    elif arguments.params_b is not None:
-        size = checkpoint_bytes(arguments.params_b * 1e9)
-        save_s = checkpoint_seconds(size, write_mb_s=_WRITE_MB_S)
+    save, between = _save(arguments), _between(arguments)
     plan = spot_plan(
         SpotJob(
-            mtbf_hours=arguments.mtbf_hours,
-            checkpoint_s=save_s,
+            mtbf_hours=between.hours,
+            checkpoint_s=save.seconds,
             restart_s=None if arguments.restart_minutes is None else arguments.restart_minutes * 60,
             job_hours=arguments.job_hours,
             spot_price_per_hour=_decimal(arguments.spot_price),
@@ -133,17 +186,19 @@ def plan_spot(arguments: SpotArguments) -> SpotReport:
         )
     )
     terms, seen = _spot_terms(arguments.provider), _spot_seen()
-    chosen = _chosen_interval(arguments, save_s)
+    chosen = _chosen_interval(arguments, save.seconds, between.hours)
     return SpotReport(
         figures=figures_out(plan.figures())
-        + _spot_figures(terms, seen, save_s, arguments.mtbf_hours)
+        + _spot_figures(terms, seen, save.seconds, between.hours)
         + _chosen_figures(chosen),
         chosen=chosen,
         terms=terms,
         seen=seen,
         interval_minutes=plan.interval_s / 60,
-        checkpoint_minutes=save_s / 60,
-        mtbf_hours=arguments.mtbf_hours,
+        checkpoint_minutes=save.seconds / 60,
+        mtbf_hours=between.hours,
+        mtbf_basis=between.basis,
+        write_mb_s=save.write_mb_s,
         lost_minutes=plan.lost_work_s / 60,
         overhead=plan.overhead,
         wall_hours=plan.wall_hours,
@@ -154,7 +209,9 @@ def plan_spot(arguments: SpotArguments) -> SpotReport:
     )
 
 
-def _chosen_interval(arguments: SpotArguments, save_s: float) -> ChosenInterval | None:
+def _chosen_interval(
+    arguments: SpotArguments, save_s: float, mtbf_hours: float
+) -> ChosenInterval | None:
     from tools.speed.spot import saving_cost
 
     if arguments.interval_minutes is None:
@@ -162,7 +219,7 @@ def _chosen_interval(arguments: SpotArguments, save_s: float) -> ChosenInterval 
     restart = arguments.restart_minutes
     cost = saving_cost(
         interval_s=arguments.interval_minutes * 60,
-        mtbf_hours=arguments.mtbf_hours,
+        mtbf_hours=mtbf_hours,
         checkpoint_s=save_s,
         restart_s=None if restart is None else restart * 60,
     )
@@ -172,7 +229,7 @@ def _chosen_interval(arguments: SpotArguments, save_s: float) -> ChosenInterval 
         lost_share=cost.lost_share,
         save_share=cost.save_share,
         restart_share=cost.restart_share,
-        restart_minutes=cost.restart_share * arguments.mtbf_hours * 60,
+        restart_minutes=cost.restart_share * mtbf_hours * 60,
         overhead=cost.overhead,
     )
 

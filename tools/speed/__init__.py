@@ -95,13 +95,12 @@ if TYPE_CHECKING:
         speech_work,
     )
     from tools.speed.spot import (
-        BillingChoice,
         SpotJob,
         SpotPlan,
-        billing_break_even,
         checkpoint_bytes,
         checkpoint_seconds,
         mtbf_hours_of,
+        mtbf_of_band,
         spot_plan,
     )
     from tools.speed.storage import StorageLimit, capacity_for, storage_limit
@@ -183,10 +182,9 @@ _HOMES = {
     "cached_speech_speed": "speech",
     "speech_speed": "speech",
     "speech_work": "speech",
-    "BillingChoice": "spot",
     "SpotJob": "spot",
     "SpotPlan": "spot",
-    "billing_break_even": "spot",
+    "mtbf_of_band": "spot",
     "checkpoint_bytes": "spot",
     "checkpoint_seconds": "spot",
     "mtbf_hours_of": "spot",
@@ -208,7 +206,6 @@ _HOMES = {
 }
 
 __all__ = [
-    "BillingChoice",
     "Card",
     "CardsNeeded",
     "CopyJob",
@@ -246,7 +243,6 @@ __all__ = [
     "TrainingJob",
     "adapter_cost",
     "answer_case",
-    "billing_break_even",
     "cached_denoising_speed",
     "cached_encoding_speed",
     "cached_image_speed",
@@ -272,6 +268,7 @@ __all__ = [
     "job_hours",
     "left_out_scores",
     "mtbf_hours_of",
+    "mtbf_of_band",
     "network_share",
     "object_store",
     "object_stores",

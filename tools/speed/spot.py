@@ -9,7 +9,7 @@ from decimal import Decimal
 from tools.errors import BadQuantityError
 from tools.provenance import Figure, Source
 from tools.speed.jobs import money
-from tools.speed.results import given, require_positive
+from tools.speed.results import Interval, given, require_positive
 from tools.units import HOURS_PER_MONTH, MB
 
 DEFAULT_RESTART_S = 600.0
@@ -113,6 +113,39 @@ def mtbf_hours_of(
             field="monthly_interruption", given=monthly_interruption, allowed="between 0 and 1"
         )
     return HOURS_PER_MONTH / (-math.log1p(-monthly_interruption) * instances)
+
+
+_BANDS = {
+    "<5%": (0.025, 0.01, 0.05),
+    "5-10%": (0.075, 0.05, 0.10),
+    "10-15%": (0.125, 0.10, 0.15),
+    "15-20%": (0.175, 0.15, 0.20),
+    ">20%": (0.30, 0.20, 0.60),
+}
+"""Monthly share of machines taken by a vendor's band: the likely one, its least, its most. The open
+ends are assumed: 1 % at least, 60 % at most."""
+
+
+def mtbf_of_band(band: str, *, instances: int = 1) -> Interval:
+    """Mean hours between interruptions of a job on machines of a vendor's band.
+
+    Args:
+        band: As the AWS Spot Advisor writes it: <5%, 5-10%, 10-15%, 15-20%, >20%.
+        instances: Machines that must all run.
+
+    Raises:
+        BadQuantityError: If the band is not known.
+
+    Source: the band is the share of machines taken within a month; see `mtbf_hours_of`.
+
+    >>> round(mtbf_of_band("15-20%").value)
+    3795
+    """
+    shares = _BANDS.get(band)
+    if shares is None:
+        raise BadQuantityError(field="band", given=band, allowed=", ".join(_BANDS))
+    hours = [mtbf_hours_of(monthly_interruption=share, instances=instances) for share in shares]
+    return Interval(hours[0], hours[2], hours[1], "h")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,83 +326,3 @@ def _plan_figures(job: SpotJob, interval: float, overhead: float) -> tuple[Figur
         "wall_hours", job.job_hours * (1 + overhead), "h", formula="job_hours * (1 + overhead)"
     )
     return (*figures, wall)
-
-
-@dataclass(frozen=True, slots=True)
-class BillingChoice:
-    """Which billing is cheapest for so many hours a month."""
-
-    monthly: dict[str, Decimal]
-    """Cost of a month by billing: on_demand, spot, subscription; only those with a price."""
-    cheapest: str
-    break_even_hours: float | None
-    """Hours a month above which the subscription beats on demand."""
-    spot_break_even_overhead: float | None
-    """Overhead at which spot stops being cheaper than on demand."""
-    currency: str
-    _figures: tuple[Figure, ...]
-
-    def figures(self) -> tuple[Figure, ...]:
-        """Monthly costs and the break-even hours."""
-        return self._figures
-
-
-def billing_break_even(
-    *,
-    hours_per_month: float,
-    currency: str,
-    on_demand_per_hour: Decimal | None = None,
-    spot_per_hour: Decimal | None = None,
-    subscription_per_month: Decimal | None = None,
-    spot_overhead: float = 0.0,
-) -> BillingChoice:
-    """Compares on demand, spot and subscription for `hours_per_month` of use.
-
-    Args:
-        hours_per_month: Hours the machine works; 730 is round the clock.
-        currency: Of every price.
-        on_demand_per_hour: Price of an hour.
-        spot_per_hour: Price of a spot hour.
-        subscription_per_month: Price of a month, used or not.
-        spot_overhead: Extra share of time on spot, from `spot_plan`.
-
-    Raises:
-        BadQuantityError: If no price is given, or a number is out of range.
-
-    Source: definition; break-even = subscription / on-demand price.
-    """
-    require_positive("hours_per_month", hours_per_month)
-    if hours_per_month > 31 * 24:
-        raise BadQuantityError(
-            field="hours_per_month", given=hours_per_month, allowed="at most 744, a month's hours"
-        )
-    monthly: dict[str, Decimal] = {}
-    if on_demand_per_hour is not None:
-        monthly["on_demand"] = money(hours_per_month, on_demand_per_hour)
-    if spot_per_hour is not None:
-        monthly["spot"] = money(hours_per_month * (1 + spot_overhead), spot_per_hour)
-    if subscription_per_month is not None:
-        monthly["subscription"] = subscription_per_month.quantize(Decimal("0.01"))
-    if not monthly:
-        raise BadQuantityError(field="prices", given=None, allowed="at least one of the three")
-    break_even = _ratio(subscription_per_month, on_demand_per_hour)
-    spot_ratio = _ratio(on_demand_per_hour, spot_per_hour)
-    figures = [
-        Figure(f"{name}_per_month", cost, currency, formula="hours_per_month * price")
-        for name, cost in monthly.items()
-    ]
-    if break_even is not None:
-        formula = "subscription_per_month / on_demand_per_hour"
-        figures.append(Figure("break_even_hours", break_even, "h", formula=formula))
-    return BillingChoice(
-        monthly=monthly,
-        cheapest=min(monthly, key=lambda name: monthly[name]),
-        break_even_hours=break_even,
-        spot_break_even_overhead=None if spot_ratio is None else spot_ratio - 1,
-        currency=currency,
-        _figures=tuple(figures),
-    )
-
-
-def _ratio(over: Decimal | None, under: Decimal | None) -> float | None:
-    return float(over / under) if over is not None and under is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.answering.money.interruptions import say_interval_of
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.numbers import duration
@@ -49,6 +50,8 @@ def compose(request: Request, context: Context) -> Plan:
     size = _say_adapter(draft, report) if is_adapter else _say_full(draft, report)
     _say_copies(draft, size)
     _say_write(draft, size)
+    if request.says("interruptions.how_often"):
+        yield from say_interval_of(draft, size)
     draft.say("saves.advice", importance=DETAIL)
     return draft.finish("not_applicable", intent="spot_checkpoint")
 

@@ -1,4 +1,4 @@
-"""Checkpoint interval, overhead and billing: published examples and properties."""
+"""Checkpoint interval, overhead, interruptions: published examples and properties."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tools.catalog.offer import INTERRUPTION_BANDS
 from tools.errors import BadQuantityError
 from tools.speed import (
     SpotJob,
-    billing_break_even,
     checkpoint_bytes,
     checkpoint_seconds,
     mtbf_hours_of,
+    mtbf_of_band,
     spot_plan,
 )
 
@@ -125,43 +126,17 @@ def test_rarer_interruptions_never_cost_more(save: float, short: float, longer: 
     assert rarely.overhead <= often.overhead + 1e-12
 
 
-def test_break_even_of_subscription_and_on_demand() -> None:
-    # 3,000 a month against 10 an hour: break-even at 300 h; at 200 h on demand, 2,000
-    choice = billing_break_even(
-        hours_per_month=200,
-        currency="CNY",
-        on_demand_per_hour=Decimal("10"),
-        subscription_per_month=Decimal("3000"),
-        spot_per_hour=Decimal("4"),
-        spot_overhead=0.1,
-    )
-    assert choice.break_even_hours == pytest.approx(300)
-    assert choice.monthly == {
-        "on_demand": Decimal("2000.00"),
-        "spot": Decimal("880.00"),
-        "subscription": Decimal("3000.00"),
-    }
-    assert choice.cheapest == "spot"
-    assert choice.spot_break_even_overhead == pytest.approx(1.5)
+def test_a_vendors_band_is_a_share_of_a_month() -> None:
+    # 17.5 % taken in 730 h: rate -ln(0.825) / 730 = 2.635e-4 an hour, 3,795 h between
+    found = mtbf_of_band("15-20%")
+    assert found.value == pytest.approx(730 / -math.log(0.825))
+    assert found.low == pytest.approx(730 / -math.log(0.8))
+    assert found.high == pytest.approx(730 / -math.log(0.85))
+    assert mtbf_of_band("15-20%", instances=4).value == pytest.approx(found.value / 4)
 
 
-def test_round_the_clock_the_subscription_wins() -> None:
-    choice = billing_break_even(
-        hours_per_month=730,
-        currency="CNY",
-        on_demand_per_hour=Decimal("10"),
-        subscription_per_month=Decimal("3000"),
-    )
-    assert choice.cheapest == "subscription"
-    assert choice.spot_break_even_overhead is None
-
-
-@pytest.mark.parametrize("hours", [0, 800])
-def test_a_month_has_at_most_744_hours(hours: float) -> None:
-    with pytest.raises(BadQuantityError):
-        billing_break_even(hours_per_month=hours, currency="USD", on_demand_per_hour=Decimal(1))
-
-
-def test_no_price_at_all_is_refused() -> None:
-    with pytest.raises(BadQuantityError, match="prices"):
-        billing_break_even(hours_per_month=100, currency="USD")
+def test_every_band_of_the_catalog_is_known_and_rarer_bands_last_longer() -> None:
+    hours = [mtbf_of_band(band).value for band in INTERRUPTION_BANDS]
+    assert hours == sorted(hours, reverse=True)
+    with pytest.raises(BadQuantityError, match="band"):
+        mtbf_of_band("often")
