@@ -72,7 +72,7 @@ def resolve_card(
     Raises:
         UnknownGpuError, AmbiguousGpuError, UnknownInstanceError: With the candidates.
     """
-    from tools.gpus import find_gpu, memory_class
+    from tools.gpus import find_gpu
 
     if gpu is not None and gpu.casefold() != "none":
         text = gpu
@@ -86,9 +86,20 @@ def resolve_card(
     if instance is not None:
         return card_of_instance(instance, provider)
     if memory_gb is not None:
-        spec = memory_class(memory_gb)
+        spec = _class_of(memory_gb)
         return ResolvedCard(spec, spec.usable_bytes, None, None, (spec.notes,))
     return None
+
+
+def _class_of(memory_gb: float) -> GpuSpec:
+    """A card of this memory: a label in whole GB, or the total that a tool shows of one."""
+    from agent.toolbox.totals import card_total
+    from tools.gpus import memory_class
+
+    shown = None if memory_gb == int(memory_gb) else card_total(memory_gb * 1024)
+    if shown is None:
+        return memory_class(memory_gb)
+    return memory_class(shown.label_gb, total_mib=shown.usable_mib)
 
 
 def _with_memory(text: str, memory_gb: float) -> GpuMatch | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from agent.answer import Answer, MemoryRange, Verdict
 from agent.answering.failures.engine_start import say_no_blocks, says_no_blocks
+from agent.answering.failures.logged_card import on_logged_card, say_logged_card
 from agent.answering.failures.symptoms import (
     free_bytes,
     pasted,
@@ -30,7 +31,7 @@ from agent.answering.telling.sources import guidance_call, passages_in, say_cite
 from agent.request import Pasted, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
-from tools.units import GIB, bytes_from_gb, format_significant
+from tools.units import bytes_from_gb, format_significant
 
 _HOST_LOW, _HOST_HIGH = 0.95, 1.4
 """Host memory around the computed states: buffers, pinned copies, loading and the system."""
@@ -56,16 +57,15 @@ def compose(request: Request, context: Context) -> Plan:
             _say_killed(draft)
         draft.request = _with_host_memory(request)
     if log is not None:
-        draft.request = _on_logged_card(request, log)
+        draft.request = on_logged_card(request, log)
     if not has_model:
-        if log is not None:
-            say_cuda_error(draft, log, None)
+        _say_log(draft, log, None)
         return (yield from _no_model(draft))
     found = yield from training(draft) if slots.task == "train" else serving(draft)
     if log is not None and request.cards_added and slots.task != "train":
         yield from say_before_more_cards(draft, log)
         return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
-    is_blocked = log is not None and say_cuda_error(draft, log, found.report)
+    is_blocked = _say_log(draft, log, found.report)
     if refused:
         return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
 
@@ -78,6 +78,15 @@ def compose(request: Request, context: Context) -> Plan:
         return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
     verdict = _verdict(request, found, is_blocked=is_blocked)
     return draft.finish(verdict, memory=found.memory, slots=settled(found))
+
+
+def _say_log(draft: Draft, log: Pasted | None, report: MemoryReport | None) -> bool:
+    """What the error's numbers say and whose total it is; True when another process is to blame."""
+    if log is None:
+        return False
+    is_blocked = say_cuda_error(draft, log, report)
+    say_logged_card(draft, log)
+    return is_blocked
 
 
 def _was_killed(request: Request) -> bool:
@@ -146,23 +155,6 @@ def _with_host_memory(request: Request) -> Request:
         return request
     moved = {"host_ram_gb": slots.gpu_mem_gb, "gpu_mem_gb": None}
     return request.model_copy(update={"slots": slots.model_copy(update=moved)})
-
-
-def _on_logged_card(request: Request, log: Pasted) -> Request:
-    """The request with the memory class of the card in the log, where no card was named."""
-    slots, total = request.slots, log.fields.get("total_bytes")
-    if slots.gpu is not None or slots.gpu_mem_gb is not None or not total:
-        return request
-    label = next((size for size in _LABELS if size * GIB >= total), None)
-    if label is None:
-        return request
-    return request.model_copy(
-        update={"slots": slots.model_copy(update={"gpu_mem_gb": float(label)})}
-    )
-
-
-_LABELS = (4, 6, 8, 10, 11, 12, 16, 20, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141, 192)
-"""Memory on the box, GB; what a log shows as the total is a little less in GiB."""
 
 
 def _verdict(request: Request, found: Found, *, is_blocked: bool) -> Verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from agent.answering.failures.logged_card import on_logged_card, say_logged_card
 from agent.answering.failures.symptoms import pasted
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
@@ -48,21 +49,22 @@ def _weight_bytes(slots: Slots) -> float:
 
 def compose(request: Request, context: Context) -> Plan:
     """What one block of that size is, the length behind it, and the ways to do without."""
-    draft = Draft(request.model_copy(update={"clarifying_question": None}))
     log = pasted(request, "cuda_oom")
     assert log is not None, "applies asks for it"
+    sized = on_logged_card(request, log)
+    draft = Draft(sized.model_copy(update={"clarifying_question": None}))
     tried, free = int(log.fields["tried_bytes"]), log.fields.get("free_bytes") or 0
     held = log.fields.get("allocated_bytes") or 0
     for name, size in (("tried", tried), ("free", free), ("allocated", held)):
         draft.figure(f"log: {name}", size, "B", sources=("user:log",))
-    slots = request.slots
+    slots = sized.slots
     results = yield (Call("find_model", {"name": slots.model, "params_b": slots.params_b}),)
     draft.use(*results)
     model = results[0].report
     length = _say_block(draft, model, tried) if isinstance(model, ModelReport) else None
     length = slots.seq_len or slots.input_len or length
     found = yield (Call("estimate_memory", memory_arguments(
-        slots, task="infer", seq_len=length, input_len=None, gpu_mem_gb=_card_gb(log.fields))),
+        slots, task="infer", seq_len=length, input_len=None)),
     )  # fmt: skip
     draft.use(*found)
     report = found[0].report
@@ -71,6 +73,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft.lead("prefill_oom.head", tried=gib(tried), left=gib(free), held=gib(held),
                weights=gib(report.weights_bytes))  # fmt: skip
     draft.say("prefill_oom.fix", importance=HEAD)
+    say_logged_card(draft, log)
     if length is not None:
         draft.figure("length", length, "token", formula="given, or block / bytes of a position")
         draft.say("prefill_oom.whole", model=short_model(report), need=gib(report.process_bytes),
@@ -78,12 +81,6 @@ def compose(request: Request, context: Context) -> Plan:
                   length=count(length, draft.language))  # fmt: skip
     return draft.finish("depends", memory=memory_range(report), intent="oom_diagnosis",
                         slots=settled(Found("depends", None, report)))  # fmt: skip
-
-
-def _card_gb(fields: dict[str, object]) -> float | None:
-    """Memory of the card in the log, GB as on the box."""
-    total = fields.get("total_bytes")
-    return round(float(total) / GIB) if isinstance(total, int | float) else None
 
 
 def _say_block(draft: Draft, model: ModelReport, tried: int) -> int | None:

@@ -31,6 +31,8 @@ def memory_arguments(slots: Slots, *, with_changes: bool = False, **changes: Any
     said["framework"] = _framework(slots)
     if said["gpu"] is not None:
         said["instance"] = None
+    else:
+        said["gpu_mem_gb"] = _shown_gb(slots)
     if said["task"] == "infer" and said["seq_len"] is None:  # prompt and answer share the cache
         both = slots.input_len and slots.input_len + (slots.output_len or 0)
         said |= {"seq_len": both, "output_len": slots.output_len if both else None}
@@ -40,6 +42,18 @@ def memory_arguments(slots: Slots, *, with_changes: bool = False, **changes: Any
     said.update(changes)
     said["with_changes"] = with_changes
     return {name: value for name, value in said.items() if value is not None}
+
+
+_NEAR_LABEL = 0.9
+"""Share of a card's label that a total of it is at least."""
+
+
+def _shown_gb(slots: Slots) -> float | None:
+    """Memory of a card that was not named: the total that a tool shows of it, else its label."""
+    label, total = slots.gpu_mem_gb, slots.gpu_mem_total_mib
+    if label is None or total is None or not _NEAR_LABEL * label <= total / 1024 < label:
+        return label
+    return round(total / 1024, 2)
 
 
 _PROMPT = 512
