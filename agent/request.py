@@ -181,6 +181,13 @@ class Slots(_Record):
         """Whether a card is named; "none" says that there is none."""
         return self.gpu not in (None, "none")
 
+    @property
+    def first_price(self) -> Money | None:
+        """The price that was said; of several the first."""
+        if isinstance(self.price, tuple):
+            return self.price[0] if self.price else None
+        return self.price
+
 
 class Span(_Record):
     """Where in the text a slot was read."""

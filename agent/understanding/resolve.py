@@ -70,7 +70,11 @@ def resolve(document: Document, board: Board) -> Resolution:
     settle_added(document.text, board, out)
     settle_card_hours(document.text, board, out)
     is_rate = getattr(out.get("budget"), "per", None) == "hour"
-    if out.get("hours") == 1 and (is_rate or table("cues", "cost").has(document.text)):
+    if (
+        out.get("hours") == 1
+        and not board.has("runs")
+        and (is_rate or table("cues", "cost").has(document.text))
+    ):
         out.values.pop("hours")  # "多少钱一小时" asks for a rate
         out.readings.pop("hours", None)
     if out.get("input_len") and out.get("img_size") is None:
@@ -181,8 +185,7 @@ _LONGEST_SAMPLE = 200_000
 
 def _is_budget(document: Document, price: Reading, out: Resolution) -> bool:
     """Whether an amount beside a job is what may be spent, as in "$200 a month, what to rent?"."""
-    words = document.text[price.start : price.end]
-    is_rate = price.value.per == "hour" and not re.search("day|天|week|周|星期", words)
+    is_rate = price.value.per == "hour" and price.value.period not in ("day", "week")
     if out.get("budget") is not None or out.get("instance") or is_rate:
         return False
     has_job = out.spec is not None or out.get("params_b") is not None

@@ -1,4 +1,5 @@
 """What it costs: prices, products of hours and machines, budgets, spot."""
 
-ASKED = ("billing", "token_cost", "budget_hours", "sums", "worth", "spot_notice", "spot", "prices")
+ASKED = ("billing", "token_cost", "budget_hours", "smaller", "sums", "worth", "spot_notice",
+         "spot", "prices")  # fmt: skip
 """Composers of narrower questions, in the order in which they are asked."""

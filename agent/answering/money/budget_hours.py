@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
-from agent.answering.money.sum_words import is_per_card
 from agent.answering.plan import Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
-from agent.answering.telling.numbers import money
+from agent.answering.telling.numbers import money, usual_currency
 from agent.request import Money, Request
 from tools.units import format_significant
 
-_ASKS_HOURS = re.compile(
-    r"how (?:many|much) (?:gpu[- ]?|card[- ]?|compute )?(?:hours?|hrs?|days?|time|training)"
-    r"|how long|last(?:s)?(?![a-z])|(?:多少|几)个?(?:小时|钟头|天|机时|卡时)"
-    r"|多久|多长时间|撑(?:几|多)",
-    re.IGNORECASE,
-)
 _INTENTS = ("cost_estimate", "time_estimate", "recommend_instance")
 _DAY_H = 24
 
@@ -27,7 +18,7 @@ def applies(request: Request, context: Context) -> bool:
     return (
         request.intent in _INTENTS
         and is_open
-        and _ASKS_HOURS.search(request.search_query) is not None
+        and request.says("money.asks_hours")
         and _sum_and_price(request) is not None
     )
 
@@ -51,8 +42,8 @@ def compose(request: Request, context: Context) -> Plan:
     found = _sum_and_price(request)
     assert found is not None
     total, hourly = found
-    currency = total.currency or hourly.currency or ("CNY" if draft.language == "zh" else "USD")
-    cards = (request.slots.gpu_count or 1) if is_per_card(request) else 1
+    currency = total.currency or hourly.currency or usual_currency(draft.language)
+    cards = (request.slots.gpu_count or 1) if request.says("money.per_card") else 1
     hours = total.amount / hourly.amount / cards
     draft.figure("sum", total.amount, currency, sources=("user:budget",))
     draft.figure("price", hourly.amount, f"{currency}/h", sources=("user:price",))

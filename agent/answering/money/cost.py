@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from decimal import Decimal
 from typing import Any
@@ -10,23 +9,23 @@ from typing import Any
 from agent.answer import Answer, Verdict
 from agent.answering.concepts import concept
 from agent.answering.money import spot
+from agent.answering.money.spans import a_month, span_of
+from agent.answering.money.type_price import undated_price
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import rent
 from agent.answering.renting.renting import default_provider, default_region
 from agent.answering.speed import times
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import cards_text, price_text, provider_name, short_line
-from agent.answering.telling.numbers import duration, money
+from agent.answering.telling.numbers import duration, money, usual_currency
 from agent.request import Money, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 from agent.toolbox.rent import RecommendReport
 from agent.toolbox.timing import TimeReport
-from tools.units import format_significant
+from tools.units import HOURS_PER_MONTH, format_significant
 
-HOURS_OF_MONTH = 720.0
-"""Thirty days around the clock."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
@@ -72,36 +71,11 @@ def _on_a_card_found(draft: Draft, context: Context) -> Steps:
     return (yield from times.training_time(draft))
 
 
-def price_of(request: Request) -> Money | None:
-    """The price that was said."""
-    price = request.slots.price
-    return price[0] if isinstance(price, tuple) and price else price  # type: ignore[return-value]  # an empty tuple says nothing
-
-
-def currency_of(draft: Draft, amount: Money | None) -> str:
-    """The currency said, else that of the language."""
-    if amount is not None and amount.currency:
-        return amount.currency
-    return "CNY" if draft.language == "zh" else "USD"
-
-
-_PER_EPOCH = re.compile(
-    r"(?:epoch|轮)[^,。;]{0,6}\d[^,。;]{0,3}(?:小时|hours?|h(?![a-z]))"
-    r"|hours?\s(?:per|an|a|each)\sepoch|小时\s?(?:一|每)个?\s?(?:epoch|轮)",
-    re.IGNORECASE,
-)
-
-
-def is_per_epoch(request: Request) -> bool:
-    """Whether the hours that were said are those of one epoch."""
-    return _PER_EPOCH.search(request.search_query) is not None
-
-
 def _measured(draft: Draft) -> Steps:
     """Hours and cost from a step time that was measured."""
     slots = draft.request.slots
-    price = price_of(draft.request)
-    currency = currency_of(draft, price)
+    price = slots.first_price
+    currency = (price and price.currency) or usual_currency(draft.language)
     results = yield (
         Call(
             "estimate_time_and_cost",
@@ -169,7 +143,7 @@ def say_machine(
     else:
         shown = (whole or priced)[:4]
         if not shown:
-            shown = sorted(report.instances, key=lambda row: not row.listed)[:4]
+            shown = sorted(report.instances, key=_undated_order)[:4]
             where = provider_name(draft, slots.provider) if slots.provider else ""
             if shown:
                 draft.say("cost.none_dated", name=slots.instance or slots.gpu, importance=HEAD)
@@ -188,6 +162,13 @@ def say_machine(
     return verdict, (whole or priced)[0] if priced else None
 
 
+def _undated_order(row: InstanceOut) -> tuple[bool, bool, Decimal]:
+    """Order of types without a dated price: those with any price, then whole cards, then cheap."""
+    price = undated_price(row)
+    amount = price.amount if price is not None else Decimal(0)
+    return not row.listed, row.category == "vgpu-slice", amount
+
+
 def _say_larger(draft: Draft, shown: list[InstanceOut]) -> None:
     """That a machine has more of the cards than were asked for and is rented whole."""
     asked = draft.request.slots.gpu_count or 1
@@ -201,7 +182,7 @@ def say_subscription(draft: Draft, row: InstanceOut | None) -> None:
     """What a month's rent has to be below, and its list price where the catalog has one."""
     if row is None or row.price is None or row.price.per != "hour":
         return
-    hours = draft.request.slots.hours or float(HOURS_OF_A_MONTH)
+    hours = draft.request.slots.hours or float(HOURS_PER_MONTH)
     currency = row.price.currency
     used = float(row.price.amount) * hours
     draft.figure("on demand for the hours", round(used, 2), currency, formula="price * hours")
@@ -223,17 +204,13 @@ def _say_cheapest(draft: Draft, shown: list[InstanceOut]) -> None:
     if row is None or row.price is None:
         return
     amount, currency = row.price.amount, row.price.currency
-    month = amount * HOURS_OF_A_MONTH
+    month = amount * HOURS_PER_MONTH
     draft.figure("month_at_list_price", month, currency, formula="price * 730 h")
-    draft.figure("hours_of_a_month", HOURS_OF_A_MONTH, "h", formula="8760 h / 12")
+    draft.figure("hours_of_a_month", HOURS_PER_MONTH, "h", formula="8760 h / 12")
     draft.say("cost.cheapest", cloud=provider_name(draft, row.provider), type=row.instance_type,
               cards=cards_text(draft, row), hour=money(amount, currency, draft.language),
               month=draft.about_money("month", month, currency, formula="price * 730 h"),
               importance=HEAD)  # fmt: skip
-
-
-HOURS_OF_A_MONTH = 730
-"""8,760 hours of a year over twelve months."""
 
 
 def _types_found(
@@ -248,7 +225,7 @@ def _types_found(
     is_open = slots.instance is None and slots.provider is None and not slots.providers
     if _has_price(first) or not slots.has_card or not is_open:
         return first
-    currency = "CNY" if draft.language == "zh" else "USD"
+    currency = usual_currency(draft.language)
     all_clouds: dict[str, Any] = {"provider": None, "region": slots.region, "currency": currency}
     larger = {"max_gpu_count": None}
     others = yield tuple(
@@ -292,16 +269,17 @@ def _types_asked(draft: Draft, **changes: Any) -> Call:
 
 
 def _with_total(draft: Draft, row: InstanceOut) -> str:
-    """A type with its price, and the money of the hours asked for."""
-    hours, line = draft.request.slots.hours, short_line(draft, row)
-    if hours is None or row.price is None:
+    """A type with its price, and the money of the hours asked for; undated prices say so."""
+    span, line = span_of(draft.request), short_line(draft, row)
+    price = row.price or undated_price(row)
+    if span is None or price is None or price.per != "hour":
         return line
-    total = float(row.price.amount) * hours * (draft.request.slots.instance_count or 1)
-    draft.figure("hours", hours, "h", sources=("user:hours",))
-    draft.figure(f"{row.instance_type}: total", round(total, 2), row.price.currency,
+    total = float(price.amount) * span.hours * (draft.request.slots.instance_count or 1)
+    draft.figure("hours", span.hours, "h", sources=(f"user:{span.key}",))
+    draft.figure(f"{row.instance_type}: total", round(total, 2), price.currency,
                  formula="price * hours")  # fmt: skip
-    cost = money(total, row.price.currency, draft.language)
-    return draft.phrase("cost.total", line=line, hours=f"{hours:g}", cost=cost)
+    cost = money(total, price.currency, draft.language)
+    return draft.phrase("cost.total", line=line, hours=f"{span.hours:g}", cost=cost)
 
 
 def _tell_budget(
@@ -310,15 +288,15 @@ def _tell_budget(
     slots = draft.request.slots
     best = whole[0]
     assert best.price is not None
-    currency = currency_of(draft, budget)
-    hours = slots.hours or HOURS_OF_MONTH
+    currency = budget.currency or usual_currency(draft.language)
+    hours = (span_of(draft.request) or a_month()).hours
     per_hour = budget.amount if budget.per == "hour" else budget.amount / hours
     cost = float(best.price.amount) * hours
     unit = best.price.currency
     draft.figure("budget", budget.amount, currency, sources=("user:budget",))
     draft.figure("budget_per_hour", round(per_hour, 3), f"{currency}/h", formula="budget / hours")
     draft.figure("cost_of_hours", round(cost, 2), unit, formula="price * hours")
-    draft.figure("hours", hours, "h", formula="30 days * 24" if slots.hours is None else "given")
+    draft.figure("hours", hours, "h", formula="8760 h / 12" if slots.hours is None else "given")
     per = "/小时" if draft.language == "zh" else "/h"
     is_enough = unit == currency and float(best.price.amount) <= per_hour
     draft.say(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from agent.answering.money.sum_words import is_per_card, price_said
 from agent.answering.telling.draft import HEAD, Draft
-from agent.answering.telling.numbers import money
+from agent.answering.telling.numbers import money, usual_currency
 from agent.toolbox.timing import TimeReport
 
 
 def say_cost_at_price(draft: Draft, report: TimeReport) -> bool:
     """Tells hours times the price said; of a price per card, times the cards. False without one."""
-    price, hours = price_said(draft.request), report.hours
+    price, hours = draft.request.slots.first_price, report.hours
     if price is None or price.per != "hour" or hours is None:
         return False
-    currency = price.currency or ("CNY" if draft.language == "zh" else "USD")
-    cards = report.gpu_count if is_per_card(draft.request) else 1
+    currency = price.currency or usual_currency(draft.language)
+    cards = report.gpu_count if draft.request.says("money.per_card") else 1
     draft.figure("price", price.amount, f"{currency}/h", sources=("user:price",))
     draft.figure("cards", cards, "1", sources=("user:gpu_count",))
     amounts = [price.amount * cards * value for value in (hours.value, hours.low, hours.high)]

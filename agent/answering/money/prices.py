@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
 from decimal import Decimal
 
 from agent.answer import Answer, CitationOut
-from agent.answering.money.sum_words import is_month
+from agent.answering.money.spans import span_of
 from agent.answering.plan import Call, Context
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.machines import cards_text, provider_name, short_line
-from agent.answering.telling.numbers import money
+from agent.answering.telling.numbers import money, usual_currency
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 
-_CHEAPEST = re.compile(
-    r"cheap|lowest price|least expensive|best price|which cloud|which provider|where (?:can|to)"
-    r"|expensive|贵|便宜|最低价|价格最低|哪家云|哪个云|哪朵云|谁家|哪家.{0,6}(?:低|划算|省)|最划算|最省钱|哪里租",
-    re.IGNORECASE,
-)
 _INTENTS = (
     "recommend_instance", "cost_estimate", "catalog_lookup", "fit_check", "concept", "gpu_compare",
 )  # fmt: skip
@@ -31,7 +25,7 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 def asks_cheaper(request: Request) -> bool:
     """Whether the price is what decides."""
-    return _CHEAPEST.search(request.search_query) is not None
+    return request.says("money.cheapest")
 
 
 def applies(request: Request, context: Context) -> bool:
@@ -52,14 +46,9 @@ def is_price_of_several(request: Request) -> bool:
     """True for several types of which the cheaper one is looked for."""
     slots = request.slots
     has_job = slots.has_model
-    is_rate = request.intent == "cost_estimate" and slots.hours is None and slots.budget is None
-    is_asked = asks_cheaper(request) or (is_rate and not is_month(request))
+    is_rate = request.intent == "cost_estimate" and slots.budget is None
+    is_asked = asks_cheaper(request) or (is_rate and span_of(request) is None)
     return len(slots.instances or ()) > 1 and not has_job and is_asked
-
-
-def currency_of(draft: Draft) -> str:
-    """Currency in which prices are compared."""
-    return "CNY" if draft.language == "zh" else "USD"
 
 
 def compose(request: Request, context: Context) -> Steps:
@@ -75,8 +64,8 @@ def compose(request: Request, context: Context) -> Steps:
             "gpu": gpu, "any_variant": gpu is not None,
             "min_gpu_memory_gb": None if gpu else size_gb, "provider": cloud,
             "region": slots.region,
-            "min_gpu_count": count, "max_gpu_count": count, "currency": currency_of(draft),
-            "limit": 50})
+            "min_gpu_count": count, "max_gpu_count": count,
+            "currency": usual_currency(draft.language), "limit": 50})
         for cloud in clouds for gpu in gpus
     )  # fmt: skip
     draft.use(*results)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import Any
 
-from agent.answer import AssumptionOut, CitationOut
-from agent.answering.money.sum_words import is_versus
+from agent.answer import CitationOut
+from agent.answering.money.interruptions import say_band, say_basis, spot_arguments
+from agent.answering.money.spans import span_of
+from agent.answering.money.type_price import at_one_place
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting.renting import default_provider, default_region
 from agent.answering.telling.draft import DETAIL, EXTRA, HEAD, Draft
@@ -18,7 +19,7 @@ from agent.answering.telling.machines import (
     say_price_sources,
     short_line,
 )
-from agent.answering.telling.numbers import duration, money
+from agent.answering.telling.numbers import duration, money, usual_currency
 from agent.answering.telling.run_words import joined, memory_arguments
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
@@ -29,14 +30,10 @@ from agent.toolbox.offers import InstanceOut
 from agent.toolbox.spot import ChosenInterval, SpotReport
 from tools.units import format_significant
 
-_MTBF_HOURS = 6.0
 _LISTED = 4
 _DISK = "essd-pl1"
 """The cloud disk that a checkpoint is written to where none was said."""
 _PRICE_INTENTS = ("cost_estimate", "spot_checkpoint", "catalog_lookup", "recommend_instance")
-_ABOUT_SAVING = re.compile(
-    r"checkpoint|检查点|断点|保存|存一次|回收|中断|reclaim|interrupt|preempt|lost|丢", re.IGNORECASE
-)
 
 
 def applies(request: Request, context: Context) -> bool:
@@ -44,29 +41,46 @@ def applies(request: Request, context: Context) -> bool:
     slots = request.slots
     has_card = slots.has_card and slots.instance is None
     has_job = slots.has_model or slots.budget is not None
-    return has_card and not has_job and request.intent in _PRICE_INTENTS and is_versus(request)
+    return (
+        has_card
+        and not has_job
+        and request.intent in _PRICE_INTENTS
+        and request.says("money.versus")
+    )
 
 
 def compose(request: Request, context: Context) -> Plan:
     """Price first where that was asked, the checkpoint interval first where that was."""
     draft = Draft(request)
-    slots = request.slots
-    save_minutes = slots.ckpt_minutes or (yield from _adapter_minutes(draft))
-    calls = [
-        Call(
-            "spot_plan",
-            {
-                "checkpoint_minutes": save_minutes,
-                "params_b": None if save_minutes else slots.params_b,
-                "interval_minutes": slots.ckpt_interval_minutes,
-                "mtbf_hours": slots.mtbf_hours or _MTBF_HOURS,
-                "job_hours": slots.hours,
-                "provider": slots.provider,
-                "currency": "CNY" if draft.language == "zh" else "USD",
-            },
-        ),
-        guidance_call(request, k=2, topic="spot"),
-    ]
+    wanted = spot_arguments(request)
+    save_minutes = request.slots.ckpt_minutes or (yield from _adapter_minutes(draft))
+    if save_minutes and wanted["checkpoint_gb"] is None:
+        wanted |= {"checkpoint_minutes": save_minutes, "params_b": None}
+    wanted["currency"] = usual_currency(draft.language)
+    results = yield from _looked_up(draft, wanted)
+    draft.use(*results)
+    plan = results[0].report
+    about_saving = _is_about_saving(request)
+    if isinstance(plan, SpotReport):
+        if about_saving:
+            _say_wall(draft, plan)
+            _say_interval(draft, plan)
+        yield from _say_quotes(draft, plan, results, wanted)
+        _say_prices(draft, plan, importance=DETAIL if about_saving else HEAD)
+        _say_terms(draft, plan)
+        if not about_saving:
+            _say_interval(draft, plan)
+            _say_wall(draft, plan)
+    say_cited(draft, passages_in(results)[:2])
+    return draft.finish("depends" if about_saving else "not_applicable")
+
+
+def _looked_up(
+    draft: Draft, wanted: dict[str, Any]
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], tuple[ToolResult, ...]]:
+    """The plan of saves, guidance, and the types asked about."""
+    slots = draft.request.slots
+    calls = [Call("spot_plan", wanted), guidance_call(draft.request, k=2, topic="spot")]
     if slots.instance:
         calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider,
                                              "region": default_region(draft)}))  # fmt: skip
@@ -75,34 +89,33 @@ def compose(request: Request, context: Context) -> Plan:
     results = yield tuple(calls)
     if slots.has_card and slots.provider is None and not _quoted(results):
         results = (*results, *(yield (_carriers(draft, everywhere=True),)))
-    draft.use(*results)
-    plan = results[0].report
-    about_saving = (
-        bool(_ABOUT_SAVING.search(request.search_query)) or slots.ckpt_minutes is not None
-    )
-    about_saving = about_saving or slots.mtbf_hours is not None
-    if request.intent == "cost_estimate" and slots.hours is not None:
-        about_saving = False
-    if isinstance(plan, SpotReport):
-        if about_saving:
-            _say_wall(draft, plan)
-            _say_interval(draft, plan)
-        for result in results:
-            if isinstance(result.report, InstancesReport):
-                for found in _cheapest_first(result.report)[:1]:
-                    row = yield from _at_one_place(draft, found)
-                    _say_quote(draft, row)
-                    _say_total(draft, row)
-                    say_price_sources(draft, [row])
-        if not _quoted(results):
-            _say_without_quote(draft, results)
-        _say_prices(draft, plan, importance=DETAIL if about_saving else HEAD)
-        _say_terms(draft, plan)
-        if not about_saving:
-            _say_interval(draft, plan)
-            _say_wall(draft, plan)
-    say_cited(draft, passages_in(results)[:2])
-    return draft.finish("depends" if about_saving else "not_applicable")
+    return results
+
+
+def _is_about_saving(request: Request) -> bool:
+    """Whether saves and interruptions are asked about, and not the money of some hours."""
+    slots = request.slots
+    if request.intent == "cost_estimate" and span_of(request) is not None:
+        return False
+    said = slots.ckpt_minutes is not None or slots.mtbf_hours is not None
+    return said or request.says("money.of_saves")
+
+
+def _say_quotes(
+    draft: Draft, plan: SpotReport, results: tuple[ToolResult, ...], wanted: dict[str, Any]
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
+    """Spot prices of the types found, cheapest first, and the band of interruptions of each."""
+    cards = draft.request.slots.gpu_count or 1
+    for result in results:
+        if isinstance(result.report, InstancesReport):
+            for found in _cheapest_first(result.report, cards)[:1]:
+                row = yield from at_one_place(draft, found)
+                _say_quote(draft, row)
+                _say_total(draft, row)
+                say_price_sources(draft, [row])
+                yield from say_band(draft, plan, row, wanted)
+    if not _quoted(results):
+        _say_without_quote(draft, results)
 
 
 def _adapter_minutes(
@@ -140,10 +153,7 @@ def _adapter_minutes(
 
 
 def _say_interval(draft: Draft, plan: SpotReport) -> None:
-    slots = draft.request.slots
-    if slots.mtbf_hours is None:
-        why = "interruption rates differ by type and region; a few hours is a cautious guess"
-        draft.assume([AssumptionOut(name="mtbf_hours", value=plan.mtbf_hours, unit="h", why=why)])
+    say_basis(draft, plan)
     draft.figure("overhead_pct", round(plan.overhead * 100, 1), "%", formula="overhead * 100")
     if plan.chosen is not None:
         _say_chosen(draft, plan, plan.chosen)
@@ -177,23 +187,6 @@ def _say_chosen(draft: Draft, plan: SpotReport, chosen: ChosenInterval) -> None:
     )
 
 
-def _at_one_place(
-    draft: Draft, row: InstanceOut
-) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], InstanceOut]:
-    """The type with its spot price in the region of its on-demand price: one place, one saving."""
-    region = row.price.region if row.price is not None else None
-    if row.spot is None or region is None or row.spot.region == region:
-        return row
-    results = yield (
-        Call("find_instances", {"name": row.instance_type, "provider": row.provider,
-                                "region": region}),
-    )  # fmt: skip
-    draft.use(*results)
-    report = results[0].report
-    rows = report.instances if isinstance(report, InstancesReport) else ()
-    return next((r for r in rows if r.spot is not None and r.price is not None), row)
-
-
 def _quoted(results: tuple[ToolResult, ...]) -> bool:
     """Whether a type was found of which spot prices are known."""
     return any(_cheapest_first(r.report) for r in results if isinstance(r.report, InstancesReport))
@@ -218,10 +211,11 @@ def _say_without_quote(draft: Draft, results: tuple[ToolResult, ...]) -> None:
 
 def _list_line(draft: Draft, row: InstanceOut) -> str:
     """A type with its list price and, where hours were said, what they come to by it."""
-    line, hours = short_line(draft, row), draft.request.slots.hours
+    line, span = short_line(draft, row), span_of(draft.request)
     price = row.price or row.listed[0]
-    if hours is None or price.per != "hour":
+    if span is None or price.per != "hour":
         return line
+    hours = span.hours
     total = float(price.amount) * hours * (draft.request.slots.instance_count or 1)
     draft.figure("hours", hours, "h", sources=("user:hours",))
     draft.figure(f"{row.instance_type}: by list price", round(total, 2), price.currency,
@@ -243,8 +237,8 @@ def _carriers(draft: Draft, *, everywhere: bool = False) -> Call:
     )  # fmt: skip
 
 
-def _cheapest_first(report: InstancesReport) -> list[InstanceOut]:
-    """What was named in the order of the catalog; what carries a card by its price."""
+def _cheapest_first(report: InstancesReport, cards: int = 1) -> list[InstanceOut]:
+    """What was named in the order of the catalog; of carriers those of the count, by price."""
     rows = [row for row in report.instances if row.spot is not None]
     if report.given is not None:
         return rows
@@ -254,6 +248,7 @@ def _cheapest_first(report: InstancesReport) -> list[InstanceOut]:
         key=lambda r: (
             r.spot is not None and r.spot.likely is None,
             r.price is None,
+            r.gpu_count != cards,
             (r.price.amount if r.price else 0) / (r.gpu_count or 1),
         ),
     )
@@ -261,9 +256,10 @@ def _cheapest_first(report: InstancesReport) -> list[InstanceOut]:
 
 def _say_total(draft: Draft, row: InstanceOut) -> None:
     """Money of the hours asked for: spot from low to high, and on demand."""
-    hours, quote = draft.request.slots.hours, row.spot
-    if hours is None or quote is None:
+    span, quote = span_of(draft.request), row.spot
+    if span is None or quote is None:
         return
+    hours = span.hours
     machines = draft.request.slots.instance_count or 1
 
     def total(amount: object) -> str:

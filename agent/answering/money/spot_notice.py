@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import BODY, HEAD, Draft
 from agent.answering.telling.machines import provider_name
@@ -12,72 +10,30 @@ from agent.answering.telling.run_words import joined
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
 from agent.toolbox.spot import SpotReport, SpotTerms
-from agent.understanding.numerals import parse_number
 from tools.units import format_significant
 
-_NOTICE = re.compile(
-    r"(?:how (?:long|much|many)|when)[^.?]{0,40}(?:warning|notice|heads[- ]?up)"
-    r"|(?:warning|notice|heads[- ]?up)[^.?]{0,40}(?:long|time|before|spot|preempt|reclaim|get)"
-    r"|提前(?:多久|多长|几分钟|几秒)"
-    r"|(?:通知|预警|提醒|警告)[^。?]{0,12}(?:多久|多长|几分钟|几秒|时间)"
-    r"|(?:多久|几分钟|多长时间)[^。?]{0,10}(?:通知|预警|提醒)",
-    re.IGNORECASE,
-)
-_N = r"(?P<n>\d{1,3}|[一二两三四五六七八九十]{1,3}|one|two|three|five|ten|thirty)"
-_CLAIMS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"(?:提前|只有|只给|只留|就给|给你?)[^,，。;；?？\d一二两三四五六七八九十]{{0,4}}{_N}\s?(?P<unit>分钟|秒)",
-        rf"{_N}\s?(?P<unit>分钟|秒)钟?[^,，。;；?？]{{0,4}}(?:通知|预警|提醒|说一声|打招呼|告诉)",
-        rf"(?<![\w.]){_N}[- ]?(?P<unit>minutes?|mins?|seconds?|secs?|s)(?:'s?)?\s"
-        r"(?:of\s)?(?:an?\s)?(?:advance\s|early\s|prior\s)?(?:warning|notice|heads[- ]?up)",
-        rf"(?:warn|notif|tell)\w*(?:\s\w+){{0,2}}\s{_N}[- ]?"
-        r"(?P<unit>minutes?|mins?|seconds?|secs?|s)\s(?:ahead|before|early|in advance|prior)",
-    )
-)
-_ABOUT_NOTICE = re.compile(
-    r"提前|通知|预警|提醒|说一声|打招呼|(?:回收|中断|释放|收走)(?:之)?前"
-    r"|warn|notice|heads[- ]?up|notif|ahead",
-    re.IGNORECASE,
-)
-_WORDS = {"one": 1.0, "two": 2.0, "three": 3.0, "five": 5.0, "ten": 10.0, "thirty": 30.0}
 _CLOSE = 0.25
 """Share by which a time may be off and still be the same notice."""
-_IN_TIME = re.compile(
-    r"(?:收到|等到?|接到|看到|有了?).{0,8}(?:通知|预警|提醒).{0,16}(?:再|才|后|来得及|赶得上|够|存)"
-    r"|(?:通知|预警|提醒).{0,12}(?:来得及|赶得上|够不够|够吗|时间够)"
-    r"|(?:save|checkpoint)\w*\s(?:only )?(?:when|after|on|once|within|during|in)\s.{0,24}"
-    r"(?:warning|notice)"
-    r"|(?:warning|notice).{0,24}(?:enough|long enough|time to save|in time)",
-    re.IGNORECASE,
-)
-"""A save that is to begin with the notice."""
-_SPOT = re.compile(r"spot|preempt|抢占|竞价|回收|reclaim|evict|yank", re.IGNORECASE)
 _RATE_MB_S, _BYTES_OF_A_BILLION = 350.0, 14e9
 
 
 def applies(request: Request, context: Context) -> bool:
     """True for the warning before a spot machine is taken."""
-    text = request.search_query
-    if _SPOT.search(text) is None:
+    if not request.says("money.taken_away"):
         return False
-    if _IN_TIME.search(text) is not None:
-        return True
-    return _NOTICE.search(text) is not None or minutes_claimed(request) is not None
+    is_asked = request.says("money.asks_notice", "money.saves_on_notice")
+    return is_asked or minutes_claimed(request) is not None
 
 
 def minutes_claimed(request: Request) -> float | None:
     """The notice that a question takes for granted, in minutes; None where it claims none."""
-    slots, text = request.slots, request.search_query
+    slots = request.slots
     is_sum = slots.ckpt_minutes is not None or slots.mtbf_hours is not None
-    if is_sum or slots.price is not None or _ABOUT_NOTICE.search(text) is None:
+    if is_sum or slots.price is not None or not request.says("money.of_notice"):
         return None
-    found = next((hit for hit in (p.search(text) for p in _CLAIMS) if hit is not None), None)
-    if found is None:
-        return None
-    value = _WORDS.get(found["n"].lower()) or parse_number(found["n"])
-    is_minutes = found["unit"][0] in "分mM"
-    return None if not value else value if is_minutes else value / 60
+    minutes = request.amounts.get("money.notice_minutes", ())
+    seconds = request.amounts.get("money.notice_seconds", ())
+    return next(iter((*minutes, *(value / 60 for value in seconds))), None)
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -100,7 +56,7 @@ def compose(request: Request, context: Context) -> Plan:
     _put_right(draft, named)
     draft.say("spot_notice.head", items=joined(draft, [_item(draft, row) for row in shown]),
               importance=HEAD)  # fmt: skip
-    if _IN_TIME.search(request.search_query) is not None and (saved or is_small):
+    if request.says("money.saves_on_notice") and (saved or is_small):
         _say_in_time(draft, report, min(row.notice_minutes or 0 for row in shown), bool(saved))
     for name in asked:
         if name is not None and name not in terms:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
-from agent.answering.money.sum_words import is_per_card, price_said
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.speed.times import time_arguments, types_call
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
@@ -21,12 +19,6 @@ from agent.toolbox.timing import TimeReport
 from tools.units import format_significant
 
 _MILLION = 1_000_000
-_ASKED = re.compile(
-    r"(?:per|each|/|a)\s?(?:1\s?)?m(?:illion|tok)?\s?(?:output\s|input\s)?tok|/\s?mtok"
-    r"|(?:1\s?m|(?:one|a|1) million)\s(?:output\s|input\s)?tokens?(?!\s?(?:context|ctx))"
-    r"|(?:每|一|1)\s?百万\s?(?:个)?\s?(?:输出)?\s?tok|百万\s?(?:个)?\s?tok",
-    re.IGNORECASE,
-)
 _PROMPT, _OUTPUT = 512, 256
 """Tokens of a request where none were said; the same as the speed assumes."""
 _BUSY = 32
@@ -50,7 +42,7 @@ def applies(request: Request, context: Context) -> bool:
     slots = request.slots
     has_job = slots.has_model
     has_card = slots.has_card and slots.task in ("infer", None)
-    return has_job and has_card and _ASKED.search(request.search_query) is not None
+    return has_job and has_card and request.says("money.million_tokens")
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -105,9 +97,9 @@ def _without_the_million(request: Request) -> Request:
 def _rate(draft: Draft, found: object) -> _Rate | None:
     """The price that was said, of all cards; else that of the cheapest machine with them."""
     slots = draft.request.slots
-    said, count = price_said(draft.request), slots.gpu_count or 1
+    said, count = slots.first_price, slots.gpu_count or 1
     if said is not None:
-        amount = said.amount * (count if is_per_card(draft.request) else 1)
+        amount = said.amount * (count if draft.request.says("money.per_card") else 1)
         return _Rate(amount, said.currency or "USD", "user:price", None)
     rows = found.instances if isinstance(found, InstancesReport) else ()
     priced = [row for row in rows if row.price is not None and row.price.per == "hour"

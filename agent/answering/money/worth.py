@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import NamedTuple
 
-from agent.answering.money.prices import currency_of
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
-from agent.answering.telling.numbers import gib, money
+from agent.answering.telling.numbers import gib, money, usual_currency
 from agent.answering.telling.run_words import joined, memory_arguments, outcome, short_model
 from agent.request import Request
 from agent.toolbox import ToolResult
@@ -22,17 +20,6 @@ from agent.toolbox.timing import TimeReport
 from tools.models import try_find_model
 from tools.units import format_significant
 
-_WORTH = re.compile(
-    r"worth|justif|pay off|pays off|bang for|per (?:dollar|buck|yuan)|value for|值不值"
-    r"|值吗|值得|划算|性价比"
-    r"|贵(?:了)?\s?[\d.一二两三四五]+\s?倍|[\d.]+\s?倍(?:的)?价",
-    re.IGNORECASE,
-)
-_RATIO = re.compile(
-    r"(?P<n>\d{1,2}(?:\.\d{1,2})?)\s?(?:x|×|times)(?:\s(?:the|as|more|its|dearer|price|cost))"
-    r"|(?P<n2>\d{1,2}(?:\.\d{1,2})?)\s?倍",
-    re.IGNORECASE,
-)
 _EVEN = 0.15
 _PAIR = 2
 _TEXT_KINDS = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
@@ -48,13 +35,13 @@ class _Priced(NamedTuple):
 def applies(request: Request, context: Context) -> bool:
     """True for two cards, or a card and an instance, of which one is asked to be worth more."""
     slots = request.slots
-    if slots.budget is not None or _WORTH.search(request.search_query) is None:
+    if slots.budget is not None or not request.says("money.worth"):
         return False
     has_two = len(slots.gpus or ()) == 2
     has_types = len(slots.instances or ()) == 2
     has_pair = slots.has_card and slots.instance is not None
     is_asked = request.intent in ("gpu_compare", "cost_estimate", "recommend_instance")
-    has_ratio = _RATIO.search(request.search_query) is not None
+    has_ratio = _ratio_said(request) is not None
     return (
         is_asked and (has_pair or ((has_two or has_types) and has_ratio)) and slots.samples is None
     )
@@ -79,7 +66,7 @@ def compose(request: Request, context: Context) -> Plan:
             from agent.answering.concepts import compare
 
             return (yield from compare.compose(request, context))
-    currency = currency_of(draft)
+    currency = usual_currency(draft.language)
     results = yield (
         *(Call("find_gpu", {"name": name}) for name in names),
         *(Call("find_instances", {"gpu": name, "currency": currency, "min_gpu_count": 1,
@@ -102,6 +89,11 @@ def compose(request: Request, context: Context) -> Plan:
     yield from _say_fit(draft, names)
     draft.say("worth.when")
     return draft.finish("not_applicable", intent="gpu_compare")
+
+
+def _ratio_said(request: Request) -> float | None:
+    """How many times as dear one is said to be."""
+    return next(iter(request.amounts.get("money.price_ratio", ())), None)
 
 
 def _card_of(report: object) -> str | None:
@@ -167,8 +159,8 @@ def _tell(
 ) -> None:
     bandwidth = _over(dear.card.mem_bandwidth_gbs, cheap.card.mem_bandwidth_gbs)
     compute = _over(_compute(dear.card), _compute(cheap.card))
-    said = _RATIO.search(draft.request.search_query)
-    price = float(said["n"] or said["n2"]) if said is not None else _over(dear.price, cheap.price)
+    said = _ratio_said(draft.request)
+    price = said or _over(dear.price, cheap.price)
     kind = _kind(draft.request)
     speed = bandwidth if kind == "decode" else estimated or compute
     _record(draft, dear.card, cheap.card)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from agent.answering.money.prices import asks_cheaper, currency_of, is_price_of_several, say_cheaper
+from agent.answering.money.prices import asks_cheaper, is_price_of_several, say_cheaper
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, EXTRA, HEAD, Draft
 from agent.answering.telling.machines import (
@@ -14,7 +14,7 @@ from agent.answering.telling.machines import (
     provider_name,
     short_line,
 )
-from agent.answering.telling.numbers import quoted
+from agent.answering.telling.numbers import quoted, usual_currency
 from agent.answering.telling.run_words import joined
 from agent.request import Request
 from agent.toolbox import ToolResult
@@ -51,7 +51,7 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
 def _names(draft: Draft, names: tuple[str, ...]) -> Steps:
     slots = draft.request.slots
     clouds: tuple[str | None, ...] = slots.providers or (slots.provider,)
-    currency = currency_of(draft) if len(names) > 1 else None
+    currency = usual_currency(draft.language) if len(names) > 1 else None
     calls = tuple(
         Call("find_instances", {"name": name, "provider": cloud, "region": slots.region,
                                 "currency": currency, "limit": 50 if currency else None})

@@ -69,10 +69,10 @@ _A_DAY = re.compile(
     rf"(?:每天|一天|每日|天天|每个?工作日)[^\d,。;\n]{{0,10}}?{_N}\s?(?:个)?(?:小时|钟头|h(?![a-z]))"
     rf"|(?P<o>\d{{1,2}})\s?(?:hours?|hrs?|h|小时)\s?[x*]\s?(?=\d{{1,3}}\s?(?:个)?\s?(?:working "
     rf"|work |business )?(?:天|日|工作日|days?))"
-    rf"|(?P<m>\d{{1,2}})\s?(?:hours?|hrs?|h)\s?(?:/|a|per|each|every)\s?day"
+    rf"|(?P<m>\d{{1,2}}(?:\.\d)?)\s?(?:hours?|hrs?|h)\s?(?:/|a|per|each|every)\s?(?:work(?:ing)?\s?|business\s)?day"
 )
 _DAYS = re.compile(
-    rf"{_N}\s?-?(?:个)?(?:工作|交易|自然|working |work |business |week)?(?P<unit>天|日|周|days?"
+    rf"{_N}\s?-?(?:个)?(?:工作|交易|自然|working |work ?|business |week)?(?P<unit>天|日|周|days?"
     rf"|weeks?)"
     r"(?![a-z内后前])"
 )

@@ -50,6 +50,14 @@ _DONE = tuple(
         rf"(?:现在|目前|当前|到|在)(?:第|step|是|到)+\s?{_N}\s?(?:步|step)?(?![\d个小分天])",
     )
 )
+_MINUTES_OF_A_RUN = re.compile(
+    rf"(?:each|every|per|a|one|每个?|一个?|一)\s?(?:run|fold|seed|trial|experiment|job|次|折|组|轮|个)?"
+    rf"[^\d.。;\n]{{0,16}}{_N}\s?-?(?:minutes|mins?|分钟)"
+    rf"|{_N.replace('<n>', '<m>')}\s?(?:minutes|mins?|分钟)\s?"
+    r"(?:per|each|apiece|a|every|一次|一折|一组|一个|每次|每个)"
+)
+_LEAST = 0.2
+"""Weight of the minutes of a run beside hours that were said."""
 _COPIES = re.compile(
     rf"(?:save_total_limit|max_to_keep|keep_last_n?)\s?[=:]?\s?(?P<limit>\d{{1,3}})"
     rf"|(?:留|保留|存|保存|备|keep(?:ing)?|retain(?:ing)?|store|storing|save)\s?(?:住|着|了|the\s)?"
@@ -119,6 +127,10 @@ def _read_runs(document: Document, board: Board) -> None:
     board.add("runs", total, start, end)
     for low, high in places:
         document.take(low, high)
+    each = _MINUTES_OF_A_RUN.search(document.rest())
+    minutes = _value(each["n"] or each["m"]) if each is not None else None
+    if each is not None and minutes is not None:
+        board.add("hours", round(minutes / 60, 6), each.start(), each.end(), weight=_LEAST)
 
 
 def _read_progress(document: Document, board: Board) -> None:

@@ -1,0 +1,36 @@
+"""For how long something is rented: hours that were said, or a week or month around the clock."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from agent.request import Request
+from tools.units import HOURS_PER_MONTH
+
+_HOURS_OF_WEEK = 168.0
+_DAY = 24.0
+"""Hours of "24 hours a day"."""
+_DAYS_OF_MONTH = 720.0
+"""Hours that "24/7 for a month" is read as."""
+
+
+class Span(NamedTuple):
+    """Hours of use, and what they are told as."""
+
+    hours: float
+    key: Literal["hours", "week", "month"]
+
+
+def span_of(request: Request) -> Span | None:
+    """The span that a price is multiplied with; None where none was said."""
+    hours = request.slots.hours
+    if hours in (None, _DAY, _DAYS_OF_MONTH) and request.says("money.whole_month"):
+        return Span(float(HOURS_PER_MONTH), "month")
+    if hours is not None:
+        return Span(hours, "hours")
+    return Span(_HOURS_OF_WEEK, "week") if request.says("money.whole_week") else None
+
+
+def a_month() -> Span:
+    """The span that is told where none was said."""
+    return Span(float(HOURS_PER_MONTH), "month")
