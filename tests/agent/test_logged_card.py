@@ -74,3 +74,31 @@ def test_a_card_that_was_named_needs_no_guess() -> None:
         "GiB already allocated) qwen2.5-7b qlora 3090"
     )
     assert "TITAN RTX" not in told.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "nvidia-smi shows 23034MiB, pytorch says 21.95 GiB and the label is 24GB, which counts?",
+        "A10 标称 24G，nvidia-smi 显示 23028MiB，按哪个算",
+        "the spec sheet of my L40S says 48 GB, torch shows 44.4 GiB, where does the rest go?",
+    ],
+)
+def test_sizes_of_one_card_are_set_side_by_side(question: str) -> None:
+    told = answer(question)
+    assert told.verdict == "not_applicable"
+    assert told.intent == "concept"
+    assert "PyTorch" in told.text.split("\n")[0]
+    assert "nvidia-smi" in told.text
+    assert "1024 MiB" in told.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "4090 报错 OOM，nvidia-smi 显示才用了 10G，为什么",
+        "which one, 24 GB or 48 GB, should I rent for a 14B?",
+    ],
+)
+def test_use_of_a_card_is_no_size_of_it(question: str) -> None:
+    assert "1024 MiB" not in answer(question).text

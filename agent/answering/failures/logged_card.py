@@ -34,6 +34,11 @@ def say_logged_card(draft: Draft, log: Pasted) -> None:
     known = card_total(total / MIB) if total else None
     if known is None or draft.request.slots.has_card or draft.request.slots.instance is not None:
         return
+    total_row(draft, known, total)
+
+
+def total_row(draft: Draft, known: CardTotal, total: int) -> None:
+    """Cards that show a total, bytes, and those of the same label that do not."""
     draft.figure("label", known.label_gb, "GB", sources=tuple(_sources(known)))
     others = draft.phrase("symptoms.total_others", **_told_others(draft, known)) \
         if known.others else ""  # fmt: skip

@@ -10,6 +10,7 @@ from agent.answering.failures.engine_start import say_no_blocks, says_no_blocks
 from agent.answering.failures.logged_card import on_logged_card, say_logged_card
 from agent.answering.failures.symptoms import (
     free_bytes,
+    grows,
     pasted,
     say_checks,
     say_cuda_error,
@@ -59,13 +60,13 @@ def compose(request: Request, context: Context) -> Plan:
     if log is not None:
         draft.request = on_logged_card(request, log)
     if not has_model:
-        _say_log(draft, log, None)
+        _say_cause(draft, log, None)
         return (yield from _no_model(draft))
     found = yield from training(draft) if slots.task == "train" else serving(draft)
     if log is not None and request.cards_added and slots.task != "train":
         yield from say_before_more_cards(draft, log)
         return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
-    is_blocked = _say_log(draft, log, found.report)
+    is_blocked = _say_cause(draft, log, found.report)
     if refused:
         return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
 
@@ -80,8 +81,10 @@ def compose(request: Request, context: Context) -> Plan:
     return draft.finish(verdict, memory=found.memory, slots=settled(found))
 
 
-def _say_log(draft: Draft, log: Pasted | None, report: MemoryReport | None) -> bool:
-    """What the error's numbers say and whose total it is; True when another process is to blame."""
+def _say_cause(draft: Draft, log: Pasted | None, report: MemoryReport | None) -> bool:
+    """What the words and the error's numbers say; True when another process is to blame."""
+    if grows(draft.request):
+        draft.lead("symptoms.grows")
     if log is None:
         return False
     is_blocked = say_cuda_error(draft, log, report)

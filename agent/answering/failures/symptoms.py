@@ -57,6 +57,12 @@ def symptoms_of(request: Request) -> list[str]:
     ]
 
 
+def grows(request: Request) -> bool:
+    """Whether memory climbs from step to step in a loop of the asker's own."""
+    is_served = request.slots.task == "infer" or request.slots.framework is not None
+    return request.says("failures.grows") and not is_served
+
+
 def pasted(request: Request, kind: str) -> Pasted | None:
     """The first pasted piece of a kind."""
     return next((p for p in request.pasted if p.kind == kind), None)
@@ -82,7 +88,8 @@ def say_checks(draft: Draft, *, importance: int, told: tuple[str, ...] = ()) -> 
         usual = ["processes", "serving"]
     if pasted(draft.request, "host_kill") is not None and pasted(draft.request, "cuda_oom") is None:
         usual = []
-    keys = [*found, *(key for key in usual if key not in (*found, *told))]
+    told = (*told, "grows") if grows(draft.request) else told
+    keys = [key for key in dict.fromkeys([*found, *usual]) if key not in told]
     record_symptom_figures(draft, keys)
     draft.bullets(
         [draft.phrase(f"symptoms.{key}") for key in keys[:4]],

@@ -68,6 +68,10 @@ SAID = {
                  ["reserved instances", "预留实例"]),
     "asks_meaning": (["是什么意思", "what does that mean", "能要回来吗"], ["帮我算一下"]),
     "on_the_bus": (["lspci 里有卡", "3D controller: NVIDIA"], ["pci express 4.0"]),
+    "total_of_smi": (["nvidia-smi 显示 15360MiB", "gpustat"], ["smile"]),
+    "total_of_torch": (["torch 看到 23.5G", "the error says 21.98 GiB"], ["torches"]),
+    "total_of_label": (["标称 24G", "24 GB on the box"], ["this box", "实际 24G"]),
+    "total_that_counts": (["按哪个算", "which one do I plan with", "少的去哪了"], ["24G 够不够"]),
     "wants_larger_card": (["是不是要换张大点的卡", "do I need a bigger GPU", "显存是不是不够"],
                           ["换成 lora", "a larger batch"]),
 }  # fmt: skip
@@ -97,6 +101,7 @@ def test_a_near_miss_has_not(mark: str, text: str) -> None:
         ("file_gb", "一个 9G 的文件，模型文件才 9G", (9.0,)),
         ("asked_gb", "ollama 提示需要 18G", (18.0,)),
         ("asked_gb", "it asks for 12 GB", (12.0,)),
+        ("shown_mib", "nvidia-smi shows 15360MiB, torch says 14.5 GiB", (15360.0, 14848.0)),
         ("tokens_per_s", "one card 40 tok/s, two cards 31 tok/s", (40.0, 31.0)),
     ],
 )
