@@ -202,7 +202,10 @@ def _dropped(
     if said & {"gpu", "gpus", "gpu_mem_gb", "provider"}:
         dropped |= set(rules["groups"]["type"])
     dropped |= _void_formats(board, out, said, old, base)
-    if table("cues", "recommend").has(document.text) and "instance" not in said:
+    is_alone = base.slots.instance is not None and not base.slots.has_model
+    of_its_family = is_alone and table("conversation", "asks_size").has(document.text)
+    is_new = table("cues", "recommend").has(document.text) and not of_its_family
+    if is_new and "instance" not in said:
         dropped |= set(rules["groups"]["type"])
     task = out.get("task") if "task" in said else None
     if task == "infer" and old.get("task") == "train":

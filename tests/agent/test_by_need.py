@@ -62,7 +62,7 @@ def _listed(answer: Answer) -> list[InstanceOffer]:
             {"nvlink": False, "min_gpu_count": 4, "min_gpu_memory_gb": 48.0},
         ),
         ("有没有整卡 A10 的裸金属",
-         {"slices": "none", "bare_metal": True, "gpus": ("NVIDIA A10",)}),
+         {"slices": "none", "gpu_share": 1.0, "bare_metal": True, "gpus": ("NVIDIA A10",)}),
     ],
 )  # fmt: skip
 def test_conditions_are_read_each_as_its_own_kind(question: str, points: dict[str, object]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent import ungrounded
+from agent import Advisor, ungrounded
 from tests.agent.answers import answered
 
 
@@ -13,3 +13,13 @@ def test_a_slice_within_the_budget_is_named() -> None:
     assert all(o.price is None or o.currency != "CNY" or float(o.price) <= 5 for o in answer.offers)
     assert any(a.name == "model" for a in answer.assumptions)
     assert not ungrounded(answer, question=question)
+
+
+def test_a_follow_up_asks_for_a_size_of_the_family_by_its_share() -> None:
+    advisor = Advisor()
+    first = advisor.ask("what is g6f.large on AWS, and how much VRAM has it?", thread="share")
+    assert "3 GB" in first.text.split("\n\n")[0]
+    half = advisor.ask("which size has half a card?", thread="share")
+    assert "`g6f.4xlarge`" in half.text.split("\n\n")[0]
+    quarter = advisor.ask("哪个规格是四分之一张卡", thread="share")
+    assert "`g6f.2xlarge`" in quarter.text.split("\n\n")[0]

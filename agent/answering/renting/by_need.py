@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.renting.renting import has_share
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import (
     cards_text,
@@ -29,7 +30,7 @@ _BARE_CARD = re.compile(r"[A-Za-z]+\d+[A-Za-z]*|[A-Za-z]+ \d+")
 _SHOWN, _SHOWN_APART, _MOST = 6, 4, 50
 _LEAST_CONDITIONS = 2
 """A short list of so many conditions is a search even without a word that asks."""
-_NO_CONDITIONS = ("exact_count", "is_list", "asks_cards")
+_NO_CONDITIONS = ("exact_count", "is_list", "asks_cards", "gpu_share")
 """Fields of a need that are no condition of a search."""
 _SOFT = ("gpus", "providers", "region", "min_gpu_count", "min_gpu_memory_gb", "max_price_of_card")
 """What a question about a run or a card says as well."""
@@ -70,6 +71,9 @@ def compose(request: Request, context: Context) -> Plan:
     reports = yield from _search(draft, points)
     rows = _ranked([row for report in reports for row in report.instances])
     total = sum(report.total for report in reports)
+    if need.gpu_share is not None and need.gpu_share < 1:
+        rows = [row for row in rows if has_share(row, need.gpu_share)]
+        total = len(rows)
     conditions = _conditions(draft, points)
     if rows:
         exact = [row for row in rows if row.gpu_count == need.min_gpu_count]

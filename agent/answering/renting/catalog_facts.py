@@ -213,6 +213,9 @@ def _card(draft: Draft, attribute: str, what: _Named) -> None:
 
 
 def _vram(draft: Draft, attribute: str, what: _Named) -> None:
+    if attribute == "vram" and all((row.gpu_share or 1) < 1 for row in what.rows):
+        _slices(draft, what)
+        return
     for card in what.cards:
         if attribute == "vram_rate" and card.mem_bandwidth_gbs is not None:
             draft.figure("memory_bandwidth", card.mem_bandwidth_gbs, "GB/s",
@@ -222,6 +225,18 @@ def _vram(draft: Draft, attribute: str, what: _Named) -> None:
         elif attribute == "vram" and card.usable_bytes and card.memory_label_gb:
             draft.say("catalog_facts.vram", cards=card.name, label=f"{card.memory_label_gb:g}",
                       usable=gib(card.usable_bytes), importance=HEAD)  # fmt: skip
+
+
+def _slices(draft: Draft, what: _Named) -> None:
+    """Memory of slices: a part of the card's."""
+    known = [row.gpu_memory_gb for row in what.rows if row.gpu_memory_gb is not None]
+    if not known:
+        draft.say("catalog_facts.open", name=what.name, what="vram", importance=HEAD)
+        return
+    for value in (min(known), max(known)):
+        draft.figure("memory of a slice", value, "GB", sources=("data:catalog",))
+    draft.say("catalog_facts.vram_slice", name=what.name, memory=_range(known),
+              cards=_cards_named(draft, what), importance=HEAD)  # fmt: skip
 
 
 def _range(values: Sequence[float]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.renting.renting import default_region
+from agent.answering.renting.renting import default_region, has_share
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import cards_text, provider_name
 from agent.answering.telling.numbers import money
@@ -25,7 +25,8 @@ def applies(request: Request, context: Context) -> bool:
         return False
     is_card = slots.has_card and slots.provider is not None
     is_named = slots.instance is not None or is_card
-    return is_named and request.says("renting.sizes")
+    asks_share = request.need is not None and request.need.gpu_share is not None
+    return is_named and (asks_share or request.says("renting.sizes"))
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -45,7 +46,7 @@ def compose(request: Request, context: Context) -> Plan:
         from agent.answering.renting import catalog
 
         return (yield from catalog.compose(request, context))
-    _tell(draft, rows)
+    _tell(draft, rows, _of_share(draft, rows))
     return draft.finish("not_applicable", intent="catalog_lookup")
 
 
@@ -76,12 +77,26 @@ def _by_size(report: object) -> list[InstanceOut]:
     )
 
 
-def _tell(draft: Draft, rows: list[InstanceOut]) -> None:
+def _of_share(draft: Draft, rows: list[InstanceOut]) -> list[InstanceOut]:
+    """The types with the share of a card that is asked for; empty where none is asked for."""
+    need = draft.request.need
+    if need is None or need.gpu_share is None:
+        return []
+    return [row for row in rows if has_share(row, need.gpu_share)]
+
+
+def _share(row: InstanceOut) -> str:
+    return f"1/{round(1 / row.gpu_share)}" if row.gpu_share else ""
+
+
+def _tell(draft: Draft, rows: list[InstanceOut], of_share: list[InstanceOut]) -> None:
     slots = draft.request.slots
-    first = rows[0]
+    first = of_share[0] if of_share else rows[0]
+    rows = [*of_share, *(row for row in rows if row not in of_share)]
     clouds = {row.provider for row in rows}
     where = f"{provider_name(draft, first.provider)} "
-    draft.say("family_sizes.smallest", name=first.instance_type, cards=cards_text(draft, first),
+    key = "family_sizes.share" if of_share else "family_sizes.smallest"
+    draft.say(key, name=first.instance_type, cards=cards_text(draft, first), share=_share(first),
               vcpu=first.vcpu if first.vcpu is not None else "?", ram=_number(first.memory_gib),
               where=where, family=first.family, importance=HEAD)  # fmt: skip
     families = sorted({(row.provider, row.family) for row in rows})

@@ -19,6 +19,8 @@ from tools.units import gb_from_bytes, gib_from_bytes
 _SHOWN = 3
 _HOST_USABLE = 0.9
 """Share of a machine's memory that a job can use."""
+_ROUNDED = 0.02
+"""Shares of a card that differ by no more are one."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
 
 
@@ -88,6 +90,11 @@ def cards_to_rent(
         return
     whole = [row for row in report.instances if row.category == "gpu"]
     say_offers(draft, whole, title="renting.with_card")
+
+
+def has_share(row: InstanceOut, share: float) -> bool:
+    """Whether a type has this share of a card: thirds and sixths are rounded in catalogs."""
+    return row.gpu_share is not None and abs(row.gpu_share - share) <= _ROUNDED
 
 
 def say_offers(

@@ -6,6 +6,7 @@ What is not wanted is read first and taken out, then money, then the amounts.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -46,13 +47,10 @@ def read_machine_need(
     rest = _without_denied(text, points)
     price = _price_said(rest)
     rest = holes(rest, [place for place in (budget, *_prices(rest)) if place is not None])
-    rest = _read_amounts(rest, points)
+    rest = _read_amounts(_read_share(rest, points), points)
     for hit in _table("features").every(rest):
-        if hit.value != "slices":
-            points.setdefault(hit.value, True)
-        elif "slices" not in points:
-            points["slices"] = "only"
-    if _table("whole").has(text):
+        points.setdefault(hit.value, "only" if hit.value == "slices" else True)
+    if "slices" not in points and _table("whole").has(rest):
         points["slices"] = "none"
     _read_place(text, rest, slots, inferred, points)
     money = slots.budget if slots.budget and slots.budget.per in ("hour", "month") else price
@@ -88,6 +86,8 @@ def _without_denied(text: str, points: dict[str, Any]) -> str:
 def _denied_feature(text: str, begin: int, negation: Hit, points: dict[str, Any]) -> int | None:
     """Notes a feature that stands here as not wanted; gives where it ends."""
     hits = [hit for hit in _table("features").every(text) if hit.start == begin]
+    shares = [hit for hit in _table("shares").every(text) if hit.start == begin]
+    hits += [hit._replace(value="slices") for hit in shares if hit.value != "1"]
     if not hits:
         return None
     said = max(hits, key=lambda hit: hit.end)
@@ -190,6 +190,37 @@ def _price_said(text: str) -> Money | None:
 
 
 # ---- cards, clouds and places
+
+
+def _read_share(text: str, points: dict[str, Any]) -> str:
+    """Notes the share of a card of "half an A10", "1/4 张卡", "a whole one"; the rest is given."""
+    starts = _ends_of_shares(text)
+    found = [(hit.value, hit.start, hit.end) for hit in _table("shares").find(text)]
+    found += [(hit.value, hit.start, hit.end) for hit in _table("share_words").every(text)
+              if _reaches(text, hit.end, starts)]  # fmt: skip
+    found += [(hit["share"], *hit.span()) for hit in _FRACTION.finditer(text)
+              if _reaches(text, hit.end(), starts)]  # fmt: skip
+    if found:
+        share = float(Fraction(found[0][0]))
+        points |= {"gpu_share": share, "slices": "only" if share < 1 else "none"}
+    return holes(text, [(start, end) for _, start, end in found])
+
+
+_FRACTION = re.compile(
+    r"(?<![\d.])(?P<share>1/[1-9]\d?)(?!\d)(?:\s?(?:of an?|of|an?|个)(?![a-z]))?"
+)
+
+
+def _ends_of_shares(text: str) -> set[int]:
+    """Where a card, or a word for one, begins."""
+    from tools.gpus import scan_gpus
+
+    words = {hit.start for hit in _table("share_ends").every(text)}
+    return words | {mention.start for mention in scan_gpus(text)}
+
+
+def _reaches(text: str, end: int, starts: set[int]) -> bool:
+    return end in starts or (text.startswith(" ", end) and end + 1 in starts)
 
 
 def _read_place(

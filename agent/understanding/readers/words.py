@@ -141,7 +141,8 @@ def _read_providers(text: str, board: Board) -> None:
 
 def _read_precision(text: str, board: Board) -> None:
     """Precisions, and the one that is left when half precision is turned down."""
-    for hit in words("precision").find(text):
+    shares = [(hit.start, hit.end) for hit in words("no_precision").find(text)]
+    for hit in words("precision").find(blanked(text, shares)):
         before = text[max(0, hit.start - 14) : hit.start]
         if table("resolve", "states_behind").has(text[hit.end : hit.end + 18]):
             continue  # "fp32 states": of the optimizer, not of the arithmetic
