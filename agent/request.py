@@ -238,6 +238,8 @@ class MachineNeed(_Record):
     min_total_gpu_memory_gb: float | None = None
     slices: Literal["only", "none"] | None = None
     """vGPU slices of a card."""
+    gpu_share: float | None = None
+    """Share of a card: 0.5 of half a card, 1 of a whole one."""
     nvlink: bool | None = None
     rdma: bool | None = None
     min_rdma_gbps: float | None = None
