@@ -22,6 +22,7 @@ _BUILDERS = (
     "billing:build",
     "timing:build",
     "items:build",
+    "fleet:build",
     "network:build",
     "loading:build",
     "copying:build",

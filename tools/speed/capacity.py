@@ -15,6 +15,9 @@ from tools.speed.workload import ServingJob
 PLANNING_SHARE = (0.3, 0.6)
 """Users reach 25 to 64 % of a published maximum: plan with this share of the computed total."""
 
+MOST_AT_ONCE = 256
+"""Sequences that serving programs run at once unless told otherwise (max_num_seqs of vLLM)."""
+
 
 @dataclass(frozen=True, slots=True)
 class CardsNeeded:
@@ -26,6 +29,8 @@ class CardsNeeded:
     high_gpus: int
     concurrency: float
     """Sequences in flight at that rate."""
+    requests_per_s_per_replica: Interval
+    """What one replica carries at its best; users reach a share of it."""
     _figures: tuple[Figure, ...]
 
     def figures(self) -> tuple[Figure, ...]:
@@ -73,7 +78,11 @@ def cost_per_million_tokens(
 
 
 def cards_for_request_rate(
-    job: ServingJob, *, requests_per_s: float, max_ttft_s: float | None = None
+    job: ServingJob,
+    *,
+    requests_per_s: float,
+    max_ttft_s: float | None = None,
+    held: int | None = None,
 ) -> CardsNeeded:
     """Cards that carry a request rate.
 
@@ -81,24 +90,28 @@ def cards_for_request_rate(
         job: One replica: its cards, prompt and output lengths; concurrency is chosen here.
         requests_per_s: Requests per second on average.
         max_ttft_s: Seconds allowed to the first token of an idle server; None = no limit.
+        held: Sequences that one replica's memory holds, where `tools.memory` has said it; else as
+            many as fit beside the weights by their bytes.
 
     Raises:
         BadQuantityError: If a number is not above zero, or the first token cannot be that fast.
 
-    Source: a replica's computed total at the concurrency its memory holds (64 at most), of which
-    users reach 30 to 60 %; in flight = rate * seconds a request takes (Little's law).
+    Source: a replica's computed total at the concurrency its memory holds (256 at most), of which
+    users reach 30 to 60 %; in flight = sequences at which the replicas carry just that rate.
     """
     require_positive("requests_per_s", requests_per_s)
+    require_positive("held", held)
     one = cached_serving_speed(replace(job, concurrency=1))
     if max_ttft_s is not None and one.ttft_s.low > max_ttft_s:
         raise BadQuantityError(
             field="max_ttft_s", given=max_ttft_s, allowed=f"at least {one.ttft_s.low:.2f} s here"
         )
-    width = min(64, one.fitting_sequences or 64)
-    full = cached_serving_speed(replace(job, concurrency=max(1, width)))
+    fitting = held if held is not None else one.fitting_sequences
+    width = MOST_AT_ONCE if fitting is None else min(MOST_AT_ONCE, fitting)
+    full = cached_serving_speed(replace(job, concurrency=width))
     output = job.output_len or 256
-    per_replica = full.total_tokens_per_s.value / output
-    seconds = output / full.end_to_end_tokens_per_s.value
+    carried = full.total_tokens_per_s.scaled(1 / output, "1/s")
+    per_replica = carried.value
     cards = max(1, job.num_gpus)
 
     def gpus(share: float) -> int:
@@ -115,4 +128,16 @@ def cards_for_request_rate(
         Figure(name, count, "GPU", formula=formula, inputs=inputs)
         for name, count in (("gpus", value), ("gpus_low", low), ("gpus_high", high))
     )
-    return CardsNeeded(value // cards, value, low, high, requests_per_s * seconds, figures)
+    replicas = value // cards
+    in_flight = replicas * _busy(job, width, requests_per_s / replicas * output)
+    return CardsNeeded(replicas, value, low, high, in_flight, carried, figures)
+
+
+def _busy(job: ServingJob, width: int, tokens_per_s: float) -> int:
+    """The fewest sequences at once at which a replica generates so many tokens a second."""
+    low, high = 1, width
+    while low < high:
+        middle = (low + high) // 2
+        total = cached_serving_speed(replace(job, concurrency=middle)).total_tokens_per_s.value
+        low, high = (low, middle) if total >= tokens_per_s else (middle + 1, high)
+    return low

@@ -2,6 +2,6 @@
 
 ASKED = (
     "usual_nets", "zero_stages", "kv_cache", "replicas", "saves",
-    "id_tables", "largest_trained", "objective_extra", "accumulation", "inverse",
+    "id_tables", "largest_trained", "request_rate", "objective_extra", "accumulation", "inverse",
 )  # fmt: skip
 """Composers of narrower questions, in the order in which they are asked."""
