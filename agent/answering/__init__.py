@@ -77,7 +77,6 @@ def _takers(request: Request, context: Context) -> Iterator[str]:
 
 def compose(request: Request, context: Context) -> Plan:
     """The plan for a request; attributes of a type that are asked come first."""
-    request = _module("concepts.premises").corrected(request)
     facts = _module("renting.catalog_facts")
     families = _module("sizing.families")
     if families.applies(request):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.answer import Intent, Language
+from agent.answer import Correction, Intent, Language
 from agent.request import Goal, InvalidValue, MachineNeed, Pasted, Request
 from agent.understanding.asking import clarifying_question
 from agent.understanding.conversation import Carried, carry_over
@@ -17,8 +17,8 @@ from agent.understanding.language import language_asked, language_of
 from agent.understanding.leaning import last_job, leans_on
 from agent.understanding.marks import amounts_in, marks_in
 from agent.understanding.phrases import table
-from agent.understanding.premise_scene import Scene
-from agent.understanding.premises import corrections_for
+from agent.understanding.premise_scene import scene_of
+from agent.understanding.premises import corrections_for, is_of_a_run, on_the_real_card
 from agent.understanding.readers.amounts import read_amounts
 from agent.understanding.readers.counts import (
     read_classes,
@@ -210,10 +210,15 @@ def _request(
     goal: Goal | None = None,
 ) -> Request:
     document, out = turn.document, turn.out
-    scene = _scene(turn.whole, turn.orders, turn.board, out, turn.pasted)
-    outside = intent == "out_of_scope"
     spoken_lines = told_lines(document, turn.orders)
     told = with_signs(spoken_lines, turn.board, products=False)
+    corrections: tuple[Correction, ...] = ()
+    if intent != "out_of_scope":
+        scene = scene_of(turn.whole, turn.orders, turn.board, out, turn.pasted, told=told)
+        corrections = corrections_for(scene, spoken)
+    if intent == "concept" and is_of_a_run(corrections, out):
+        intent = "fit_check"
+    corrections = on_the_real_card(corrections, out)
     return Request(
         language=spoken,
         intent=intent,
@@ -225,7 +230,7 @@ def _request(
         changed=tuple(sorted(carried.changed)),
         ambiguities=tuple(out.ambiguities),
         clarifying_question=question,
-        corrections=() if outside else corrections_for(scene, spoken),
+        corrections=corrections,
         invalid=invalid,
         absurd=absurd_slots(out),
         pasted=tuple(turn.pasted),
@@ -385,22 +390,3 @@ def _settle_task(out: Resolution, intent: Intent) -> None:
         if reading is None or reading.value == "run":
             out.put("task", "train", inferred=True)
 
-
-def _scene(
-    whole: str,
-    orders: list[tuple[int, int]],
-    board: Board,
-    out: Resolution,
-    pasted: list[Pasted],
-) -> Scene:
-    """What the premise checks look at; claims inside orders are put right as well."""
-    cards = [reading.value for reading in board.of("card")]
-    instances = [reading.value for reading in board.of("instance_mention")]
-    if orders:
-        aside = Board()
-        hidden = Document(whole, whole, None, bytearray(len(whole)))
-        read_instances(hidden, aside)
-        read_cards(hidden, aside)
-        cards = [reading.value for reading in aside.of("card")]
-        instances = [reading.value for reading in aside.of("instance_mention")]
-    return Scene(whole, board, out, tuple(cards), tuple(instances), tuple(pasted))

@@ -9,6 +9,7 @@ from agent.understanding.premise_scene import Fields, Scene, short_name, sizes_o
 from agent.understanding.readers.names import Card
 from tools.errors import UserInputError
 from tools.gpus import GpuSpec
+from tools.units import format_significant
 
 
 def _cc(card: Card) -> str:
@@ -256,6 +257,30 @@ def mig(scene: Scene) -> list[Fields]:
     ]
 
 
+def newer_card(scene: Scene) -> list[Fields]:
+    """The newer card taken for the faster at training, though it has less compute."""
+    if len(scene.out.get("gpus") or ()) != 2:
+        return []
+    if scene.says("decode_words") and scene.out.get("task") != "train":
+        return []
+    first, other = (_spec_of(name) for name in scene.out.get("gpus"))
+    if first is None or other is None or not (first.bf16_dense and other.bf16_dense):
+        return []
+    if first.bf16_dense >= other.bf16_dense:
+        return []
+    return [
+        {
+            "first": first.name, "other": other.name, "source": first.source.id,
+            "work": f"{first.bf16_dense:g}", "other_work": f"{other.bf16_dense:g}",
+            "share": format_significant(other.bf16_dense / first.bf16_dense, 2),
+            "memory": f"{first.memory_label_gb or 0:g}",
+            "other_memory": f"{other.memory_label_gb or 0:g}",
+            "rate": f"{first.mem_bandwidth_gbs or 0:,.0f}",
+            "other_rate": f"{other.mem_bandwidth_gbs or 0:,.0f}",
+        }
+    ]  # fmt: skip
+
+
 _BRAND = re.compile(r"(?:tesla|nvidia|geforce|英伟达)[ \-]?\Z")
 
 
@@ -287,5 +312,6 @@ CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
         flash_attention,
         mig,
         same_card,
+        newer_card,
     )
 }

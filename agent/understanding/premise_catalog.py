@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent.understanding.data import load
 from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.premise_scene import Fields, Scene, short_name
+from agent.understanding.premise_types import type_carries
 
 if TYPE_CHECKING:
     from tools.catalog import Family, InstanceLookup, InstanceMention
@@ -195,6 +196,8 @@ def _family_note(family: Family | None, language: str) -> str:
 
 def instance_card(scene: Scene) -> list[Fields]:
     """A type said to carry other cards, or another number of them, than it does."""
+    if type_carries(scene):
+        return []  # told with the memory of the card as well
     found = []
     for mention in _distinct(scene):
         lookup = mention.lookup

@@ -11,6 +11,7 @@ from agent.understanding import (
     premise_catalog,
     premise_formats,
     premise_software,
+    premise_types,
 )
 from agent.understanding.premise_scene import Fields, Scene, short_name
 from tools.units import format_gib
@@ -49,7 +50,7 @@ def adapter_share(scene: Scene) -> list[Fields]:
     params, method = out.get("params_b"), str(out.get("method") or "")
     if not params or not method.endswith("lora") or method.endswith("qlora"):
         return []
-    if not (scene.says("trains_little") and scene.says("so_it_fits")):
+    if not scene.says("so_it_fits"):
         return []
     width = _BYTES_PER_PARAM.get(str(out.get("quantization") or out.get("precision")), 2.0)
     source = out.spec.source.id if out.spec is not None else "rule:weights"
@@ -271,6 +272,7 @@ def _when(holds: Callable[[Scene], bool]) -> Callable[[Scene], Fields | None]:
 
 
 CONDITIONS: dict[str, Callable[[Scene], Fields | None]] = {
+    "long_run": _when(lambda scene: (scene.out.get("hours") or 0) > 1),
     "spot_billing": _when(lambda scene: scene.out.get("billing") == "spot"),
     "many_cards": _when(
         lambda scene: (scene.out.get("gpu_count") or 1) > 1 or scene.says("more_cards")
@@ -300,6 +302,7 @@ def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
     checks: dict[str, Callable[[Scene], list[Fields]]] = {c.__name__: c for c in own}
     modules = (
         premise_adapters, premise_cards, premise_catalog, premise_formats, premise_software,
+        premise_types,
     )  # fmt: skip
     for module in modules:
         checks |= module.CHECKS

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent.request import Pasted
 from agent.understanding.phrases import table
-from agent.understanding.readers.names import Card
+from agent.understanding.readers.names import Card, read_cards, read_instances
 from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
+from agent.understanding.text import Document
 
 if TYPE_CHECKING:
     from tools.catalog import InstanceMention
@@ -34,6 +35,8 @@ class Scene:
     """Every card named, also those that are only claimed."""
     instances: tuple[InstanceMention, ...]
     pasted: tuple[Pasted, ...]
+    told: str
+    """What is said in the reader's own words: signs for names, no log, setting or order."""
 
     def near(self, words: str, card: Card) -> bool:
         """Whether a word group stands beside a card with no other card between."""
@@ -60,6 +63,36 @@ class Scene:
         """Whether a word group is in the text and not denied there."""
         hits = table("premise_words", words).find(self.text)
         return any(not self.is_denied(hit.start, hit.end) for hit in hits)
+
+
+def scene_of(
+    whole: str,
+    orders: list[tuple[int, int]],
+    board: Board,
+    out: Resolution,
+    pasted: list[Pasted],
+    *,
+    told: str,
+) -> Scene:
+    """What the premise checks look at; claims inside orders are put right as well.
+
+    Args:
+        whole: The folded text with its orders.
+        orders: Where they stand.
+        board: What was read beside them.
+        out: Slots as they are settled.
+        pasted: Logs and configurations in the text.
+        told: Its own words, with signs for names.
+    """
+    if orders:
+        beside, board_of_names = Document(whole, whole, None, bytearray(len(whole))), Board()
+        read_instances(beside, board_of_names)
+        read_cards(beside, board_of_names)
+    else:
+        board_of_names = board
+    cards = tuple(reading.value for reading in board_of_names.of("card"))
+    instances = tuple(reading.value for reading in board_of_names.of("instance_mention"))
+    return Scene(whole, board, out, cards, instances, tuple(pasted), told)
 
 
 @cache

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent.answer import Correction
-from agent.answering.concepts.premise_claims import worded
 from agent.answering.plan import Context, Plan
+from agent.answering.telling.corrections import worded
 from agent.answering.telling.draft import BODY, HEAD, Draft
 from agent.answering.telling.sources import guidance_call
 from agent.request import Request
