@@ -23,3 +23,19 @@ def test_a_follow_up_asks_for_a_size_of_the_family_by_its_share() -> None:
     assert "`g6f.4xlarge`" in half.text.split("\n\n")[0]
     quarter = advisor.ask("哪个规格是四分之一张卡", thread="share")
     assert "`g6f.2xlarge`" in quarter.text.split("\n\n")[0]
+
+
+def test_a_run_that_cannot_be_sized_is_still_told_what_there_is_to_rent() -> None:
+    question = "腾讯云上租什么机器训 3D UNet 分割好"
+    answer, _ = answered(question)
+    assert answer.verdict == "depends"
+    assert answer.offers
+    assert {offer.provider for offer in answer.offers} == {"tencent"}
+    assert "T4" in answer.text
+    assert not ungrounded(answer, question=question)
+
+
+def test_without_dated_prices_the_smallest_type_of_each_card_is_told() -> None:
+    answer, _ = answered("which machines on Huawei Cloud should I rent to train a 3D UNet?")
+    assert {offer.provider for offer in answer.offers} == {"huawei"}
+    assert "no dated price" in answer.text

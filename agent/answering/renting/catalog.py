@@ -13,6 +13,7 @@ from agent.answering.telling.machines import (
     instance_line,
     provider_name,
     short_line,
+    smallest_by_card,
 )
 from agent.answering.telling.numbers import quoted, usual_currency
 from agent.answering.telling.run_words import joined
@@ -209,8 +210,9 @@ def entry_types(draft: Draft, provider: str | None) -> Steps:
     if not isinstance(report, InstancesReport):
         return
     best = cheapest_by_card(report.instances)
-    draft.bullets([short_line(draft, row) for row in best],
-                  title=draft.phrase("catalog.entry"))  # fmt: skip
+    title = "catalog.entry" if best else "catalog.entry_undated"
+    best = best or smallest_by_card(report.instances)
+    draft.bullets([short_line(draft, row) for row in best], title=draft.phrase(title))
     draft.offer(row.as_offer() for row in best)
 
 

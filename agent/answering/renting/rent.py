@@ -18,7 +18,7 @@ from agent.answering.money.rent_budget import (
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting.catalog import entry_types
 from agent.answering.renting.misses import is_near, miss_line
-from agent.answering.renting.renting import default_provider, default_region
+from agent.answering.renting.renting import cards_to_rent, default_provider, default_region
 from agent.answering.renting.standing import say_standing, standing_offer
 from agent.answering.renting.unpriced import say_unpriced
 from agent.answering.telling.assumed import say_assumptions
@@ -46,7 +46,7 @@ from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.offers import InstanceOut
 from agent.toolbox.rent import RecommendedOut, RecommendReport
-from tools.units import format_significant
+from tools.units import HOURS_PER_MONTH, format_significant
 
 _SIZES = (7.0, 14.0, 70.0)
 _NOT_FOR_THE_SEARCH = ("gpu", "gpu_mem_gb", "gpu_count", "instance", "provider")
@@ -79,8 +79,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*results)
     need = results[0].report
     if not isinstance(need, MemoryReport):
-        failed(draft, results[0])
-        return draft.finish("not_applicable")
+        return (yield from _not_sized(draft, results[0]))
     search = next((r.report for r in results if isinstance(r.report, RecommendReport)), None)
     standing = yield from standing_offer(draft, need, search)
     if not (yield from say_unpriced(draft, need, results)):
@@ -88,6 +87,19 @@ def compose(request: Request, context: Context) -> Plan:
     yield from _over_several(draft, need, results)
     say_assumptions(draft, need)
     return draft.finish(_verdict(request, need), memory=memory_range(need), slots=_settled(need))
+
+
+def _not_sized(
+    draft: Draft, result: ToolResult
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]:
+    """Why the run cannot be sized, and what there is to rent: with the card named, or to start."""
+    failed(draft, result)
+    gpu = draft.request.slots.gpu
+    if gpu is not None and draft.request.slots.has_card:
+        yield from cards_to_rent(draft, gpu, count=draft.request.slots.gpu_count or 1)
+    else:
+        yield from entry_types(draft, default_provider(draft))
+    return draft.finish("depends" if draft.request.slots.task else "not_applicable")
 
 
 def _over_several(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> Steps:
@@ -220,7 +232,7 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
     if best.need_high_bytes > best.usable_bytes:
         key = "rent.upper_bound" if best.requests_held is None else "misses.upper_queue"
         draft.say(key, high=gib(best.need_high_bytes))
-    draft.figure("hours_per_month", 730, "h", formula="365 * 24 / 12")
+    draft.figure("hours_per_month", HOURS_PER_MONTH, "h", formula="365 * 24 / 12")
     costs = [
         draft.phrase(
             "rent.month",

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from agent.answering.fitting.kernels import runs_on
 from agent.answering.plan import Call
 from agent.answering.telling.draft import BODY, DETAIL, Draft
-from agent.answering.telling.machines import cheapest_by_card, short_line
+from agent.answering.telling.machines import cheapest_by_card, short_line, smallest_by_card
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import joined
 from agent.toolbox import ToolResult
@@ -136,7 +136,8 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
     found = results[0].report
     if not isinstance(found, InstancesReport):
         return
-    best = cheapest_by_card([r for r in found.instances if runs_on(draft, report, r.gpu)])
+    holding = [row for row in found.instances if runs_on(draft, report, row.gpu)]
+    best = cheapest_by_card(holding) or smallest_by_card(holding)
     ram = host_gib(draft, report)
     if not best and ram is not None:
         draft.figure("machine_memory", ram, "GiB", formula=f"host need / {_HOST_USABLE}")

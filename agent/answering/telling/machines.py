@@ -136,3 +136,19 @@ def cheapest_by_card(rows: Sequence[InstanceOut], *, limit: int = 3) -> tuple[In
             best[row.gpu] = row
     ordered = sorted(best.values(), key=lambda row: row.price.amount if row.price else 0)
     return tuple(ordered[:limit])
+
+
+def smallest_by_card(rows: Sequence[InstanceOut], *, limit: int = 4) -> tuple[InstanceOut, ...]:
+    """The smallest whole-card type of each card, for a cloud without dated prices.
+
+    Cards with the least memory come first.
+    """
+    best: dict[str, InstanceOut] = {}
+    for row in rows:
+        if row.category != "gpu" or row.gpu is None or row.vcpu is None:
+            continue
+        kept = best.get(row.gpu)
+        if kept is None or (kept.vcpu is not None and row.vcpu < kept.vcpu):
+            best[row.gpu] = row
+    known = [row for row in best.values() if row.gpu_memory_gb is not None]
+    return tuple(sorted(known, key=lambda row: row.gpu_memory_gb or 0)[:limit])
