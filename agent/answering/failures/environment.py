@@ -94,4 +94,5 @@ def compose(request: Request, context: Context) -> Plan:
         draft.say(f"environment.{key}_{shown}", gpu=request.slots.gpu, importance=HEAD)
     items = draft.phrase(f"environment.{key}_items").split("\n")
     draft.bullets(items, title=draft.phrase(f"environment.{key}_title"), importance=BODY)
-    return draft.finish("not_applicable")
+    is_failure = request.intent == "fit_check" and _message(request) is not None
+    return draft.finish("not_applicable", intent="oom_diagnosis" if is_failure else None)
