@@ -308,8 +308,14 @@ class Request(_Record):
     """Numbers that are no slot, by "room.name", in the order of the text."""
     cards_added: int | None = None
     """Cards of the count that are to come on top of those there are."""
+    clouds: dict[str, str] = Field(default_factory=dict)
+    """Clouds of the types named, where their names or the words beside them tell which."""
     need: MachineNeed | None = None
     """What a machine that is looked for must have."""
+
+    def cloud_of(self, instance: str | None) -> str | None:
+        """The cloud of a type that is named: its own, else the one cloud spoken of."""
+        return self.clouds.get(instance or "") or self.slots.provider
 
     def says(self, *marks: str) -> bool:
         """Whether any of these marks stands in the text."""

@@ -20,6 +20,7 @@ from agent.understanding.phrases import table
 from agent.understanding.premise_scene import scene_of
 from agent.understanding.premises import corrections_for, is_of_a_run, on_the_real_card
 from agent.understanding.readers.amounts import read_amounts
+from agent.understanding.readers.clouds import clouds_of_types
 from agent.understanding.readers.counts import (
     read_classes,
     read_counts,
@@ -242,6 +243,7 @@ def _request(
         stages=stages_in(told),
         marks=marks_in(told),
         amounts=amounts_in(told),
+        clouds=clouds_of_types(turn.board),
         cards_added=turn.board.value("cards_added"),
         need=_need(spoken_lines, out),
     )

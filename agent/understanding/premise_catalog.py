@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent.understanding.data import load
 from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.premise_scene import Fields, Scene, short_name
-from agent.understanding.premise_types import type_carries
+from agent.understanding.premise_types import cloud_name, type_carries
 
 if TYPE_CHECKING:
     from tools.catalog import Family, InstanceLookup, InstanceMention
@@ -49,8 +49,8 @@ def cpu_family(scene: Scene) -> list[Fields]:
         found.append(
             {
                 "name": mention.text,
-                "cloud_zh": _name(family.provider, "zh"),
-                "cloud_en": _name(family.provider, "en"),
+                "cloud_zh": cloud_name(family.provider, "zh"),
+                "cloud_en": cloud_name(family.provider, "en"),
                 "purpose_zh": family.purpose_zh or "通用型",
                 "purpose_en": family.purpose_en or "general purpose",
                 "gpu_families": ", ".join(suggested),
@@ -86,8 +86,10 @@ def _elsewhere(lookup: InstanceLookup) -> Fields:
         for family in other.families:
             if family.gpu_labels:
                 label = "/".join(family.gpu_labels)
-                notes_zh.append(f"{_name(provider, 'zh')}的 {family.name} 才是 {label}")
-                notes_en.append(f"{_name(provider, 'en')} {family.name} is the one with {label}")
+                notes_zh.append(f"{cloud_name(provider, 'zh')}的 {family.name} 才是 {label}")
+                notes_en.append(
+                    f"{cloud_name(provider, 'en')} {family.name} is the one with {label}"
+                )
     return {
         "elsewhere_zh": f"({';'.join(notes_zh)})" if notes_zh else "",
         "elsewhere_en": f" ({'; '.join(notes_en)})" if notes_en else "",
@@ -109,10 +111,12 @@ def same_name(scene: Scene) -> list[Fields]:
             {
                 "name": name,
                 "each_zh": ";".join(
-                    f"{_name(p, 'zh')} {f.name} 是 {_hardware(f, 'zh')}" for p, f in clouds.items()
+                    f"{cloud_name(p, 'zh')} {f.name} 是 {_hardware(f, 'zh')}"
+                    for p, f in clouds.items()
                 ),
                 "each_en": "; ".join(
-                    f"{_name(p, 'en')} {f.name} is {_hardware(f, 'en')}" for p, f in clouds.items()
+                    f"{cloud_name(p, 'en')} {f.name} is {_hardware(f, 'en')}"
+                    for p, f in clouds.items()
                 ),
                 "source": f"data:{next(iter(clouds))}.csv#{name}",
             }
@@ -168,10 +172,10 @@ def other_cloud(scene: Scene) -> list[Fields]:
         found.append(
             {
                 "name": mention.text,
-                "cloud_zh": _name(said, "zh"),
-                "cloud_en": _name(said, "en"),
-                "owner_zh": _name(owner, "zh"),
-                "owner_en": _name(owner, "en"),
+                "cloud_zh": cloud_name(said, "zh"),
+                "cloud_en": cloud_name(said, "en"),
+                "owner_zh": cloud_name(owner, "zh"),
+                "owner_en": cloud_name(owner, "en"),
                 "source": f"data:{owner}.csv#{mention.text}",
             }
         )
@@ -318,15 +322,6 @@ def _is_one_of(name: str, labels: set[str]) -> bool:
 
 def _distinct(scene: Scene) -> list[InstanceMention]:
     return list({(m.text.lower(), m.provider): m for m in scene.instances}.values())
-
-
-def _name(provider: str, language: str) -> str:
-    from tools.catalog import all_providers
-
-    for row in all_providers():
-        if row.provider == provider:
-            return row.name_zh if language == "zh" else row.name_en
-    return provider
 
 
 CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {

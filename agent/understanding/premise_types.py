@@ -162,6 +162,73 @@ def _row(name: str, provider: str | None) -> Any:
     return offers[0] if is_one else None
 
 
+def type_without_gpu(scene: Scene) -> list[Fields]:
+    """A type that carries a GPU and is said to have none; the name may be a CPU type elsewhere."""
+    found = []
+    for mention in {m.text.lower(): m for m in scene.instances}.values():
+        families = mention.lookup.families
+        labels = sorted({label for family in families for label in family.gpu_labels})
+        kinds = {family.category for family in families}
+        is_one = len({family.provider for family in families}) == 1
+        if not labels or not is_one or "cpu" in kinds or not _is_said_without(scene.text, mention):
+            continue
+        family = families[0]
+        offers = mention.lookup.offers or family.offers
+        sizes = sorted({o.card_memory_gb for o in offers if o.card_memory_gb})
+        found.append(
+            {
+                "name": mention.text, "card": "/".join(labels), **_other_kinds(mention),
+                "cloud_zh": cloud_name(family.provider, "zh"),
+                "cloud_en": cloud_name(family.provider, "en"),
+                "memory": "/".join(f"{size:g}" for size in sizes) or "?",
+                "source": f"data:{family.provider}.csv#{family.name}",
+            }
+        )  # fmt: skip
+    return found
+
+
+def _is_said_without(text: str, mention: InstanceMention) -> bool:
+    """Whether the clause behind a type says that it is one of CPUs."""
+    clause = _CLAUSE.split(text[mention.end :][:80], maxsplit=1)[0]
+    said = next(iter(table("premise_words", "said_cpu").find(clause)), None)
+    if said is None or said.start > _NEAR_SIZE:
+        return False
+    in_front, behind = clause[: said.start], clause[said.end : said.end + _NEAR_CARD]
+    fails = table("premise_words", "gpu_fails").has(behind)
+    apart = table("premise_words", "set_beside").has(in_front)
+    return not (fails or apart or table("premise_words", "is_not").has(in_front))
+
+
+def _other_kinds(mention: InstanceMention) -> Fields:
+    """Clouds where the same name is a CPU type."""
+    from tools.catalog import find_instance
+
+    clouds = [
+        provider
+        for provider in mention.lookup.elsewhere
+        if any(f.category == "cpu" for f in find_instance(mention.lookup.given, provider).families)
+    ]
+    names_zh = "、".join(cloud_name(provider, "zh") for provider in clouds)
+    names_en = ", ".join(cloud_name(provider, "en") for provider in clouds)
+    return {
+        "elsewhere_zh": f"{names_zh}的同名规格才是 CPU 机型。" if clouds else "",
+        "elsewhere_en": f" The type of that name at {names_en} is the one without a GPU."
+        if clouds
+        else "",
+    }
+
+
+def cloud_name(provider: str, language: str) -> str:
+    """A cloud's name in one of the two languages."""
+    from tools.catalog import all_providers
+
+    row = next((row for row in all_providers() if row.provider == provider), None)
+    if row is None:
+        return provider
+    return row.name_zh if language == "zh" else row.name_en
+
+
 CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
-    check.__name__: check for check in (type_carries, type_memory, type_has_more, type_has_fewer)
+    check.__name__: check
+    for check in (type_carries, type_memory, type_has_more, type_has_fewer, type_without_gpu)
 }

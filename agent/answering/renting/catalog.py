@@ -23,8 +23,6 @@ from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 
 _LISTED = 4
-_CLOUDS_OWN = ("ecs.", "ecs-", "ml.", "standard_")
-"""Beginnings that only one cloud writes."""
 _BEARERS = ("alibaba", "aws", "huawei", "tencent")
 """Clouds whose types share names such as g6.xlarge."""
 
@@ -51,13 +49,14 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
 
 def _names(draft: Draft, names: tuple[str, ...]) -> Steps:
     slots = draft.request.slots
-    clouds: tuple[str | None, ...] = slots.providers or (slots.provider,)
+    spoken_of: tuple[str | None, ...] = slots.providers or (slots.provider,)
+    of_types = draft.request.clouds
     currency = usual_currency(draft.language) if len(names) > 1 else None
     calls = tuple(
         Call("find_instances", {"name": name, "provider": cloud, "region": slots.region,
                                 "currency": currency, "limit": 50 if currency else None})
         for name in names
-        for cloud in clouds
+        for cloud in ((of_types[name],) if name in of_types else spoken_of)
     )  # fmt: skip
     results = yield calls
     if len(names) > 1 and "provider" in draft.request.inferred:
@@ -75,7 +74,7 @@ def _names(draft: Draft, names: tuple[str, ...]) -> Steps:
             continue
         needs_gpu = _tell(draft, report) or needs_gpu
     if needs_gpu:
-        yield from entry_types(draft, slots.provider or clouds[0])
+        yield from entry_types(draft, slots.provider or spoken_of[0])
     _tell_quota(draft, results)
 
 
@@ -85,9 +84,7 @@ def _namesakes(
     """The types of other clouds that bear the same name, where the reader named no cloud."""
     request = draft.request
     is_said = request.slots.provider is not None and "provider" not in request.inferred
-    span = request.spans.get("instance")
-    written = (span.text if span is not None else "").lower()
-    if is_said or written.startswith(_CLOUDS_OWN) or len(results) != 1:
+    if is_said or request.clouds or len(results) != 1:
         return ()
     report = results[0].report
     if not isinstance(report, InstancesReport) or report.kind != "type":

@@ -91,7 +91,14 @@ def _facts(
     slots = request.slots
     draft = Draft(request.model_copy(update={"corrections": (), "clarifying_question": None}))
     results = yield (
-        Call("find_instances", {"name": slots.instance, "provider": slots.provider, "limit": 50}),
+        Call(
+            "find_instances",
+            {
+                "name": slots.instance,
+                "provider": request.cloud_of(slots.instance),
+                "limit": 50,
+            },
+        ),
     )
     draft.use(*results)
     report = results[0].report
@@ -224,7 +231,19 @@ def _vram(draft: Draft, attribute: str, what: _Named) -> None:
                       rate=f"{card.mem_bandwidth_gbs:,.0f}", importance=HEAD)  # fmt: skip
         elif attribute == "vram" and card.usable_bytes and card.memory_label_gb:
             draft.say("catalog_facts.vram", cards=card.name, label=f"{card.memory_label_gb:g}",
-                      usable=gib(card.usable_bytes), importance=HEAD)  # fmt: skip
+                      usable=gib(card.usable_bytes), total=_in_all(draft, what, card),
+                      importance=HEAD)  # fmt: skip
+
+
+def _in_all(draft: Draft, what: _Named, card: GpuReport) -> str:
+    """What the cards of a type have together, where it has several of one kind."""
+    counts = {row.gpu_count for row in what.rows if row.gpu == card.name}
+    count = counts.pop() if len(counts) == 1 else None
+    if not what.is_type or count is None or count < 2 or card.memory_label_gb is None:
+        return ""
+    total = count * card.memory_label_gb
+    draft.figure("memory of all cards", total, "GB", formula="cards * memory of a card")
+    return draft.phrase("catalog_facts.in_all", count=f"{count:g}", total=f"{total:g}")
 
 
 def _slices(draft: Draft, what: _Named) -> None:

@@ -86,7 +86,9 @@ def _rows(
     """The types named; of a family the cheapest with whole cards."""
     slots = draft.request.slots
     results = yield tuple(
-        Call("find_instances", {"name": name, "provider": slots.provider, "limit": 50})
+        Call(
+            "find_instances", {"name": name, "provider": draft.request.cloud_of(name), "limit": 50}
+        )
         for name in dict.fromkeys(slots.instances or ())
     )
     draft.use(*results)

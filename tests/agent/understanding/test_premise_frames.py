@@ -24,6 +24,8 @@ from agent.understanding import parse
         ("type_memory", "gn7i-c8g1.2xlarge 带 48G 显存吧,跑 14B fp16"),
         ("type_has_more", "g5.8xlarge has more GPUs than g5.4xlarge, yes?"),
         ("type_has_fewer", "g5.4xlarge 的卡更少吧,比 g5.8xlarge"),
+        ("type_without_gpu", "AWS 的 g6.2xlarge 是纯 CPU 机器吧"),
+        ("type_without_gpu", "g5.2xlarge on AWS is a plain CPU box, right?"),
         ("small_optimizer_weights", "换成 adamw_8bit 之后权重就是 int8 了?"),
         ("small_optimizer_weights", "with the 8-bit optimizer the weights are 8-bit as well?"),
         ("tf32_memory", "开 TF32 能省一半显存吗"),
@@ -47,6 +49,11 @@ def test_what_is_taken_for_granted_is_put_right(kind: str, text: str) -> None:
         "L20 比 A100 新,推理更快吗",
         "g5.12xlarge has more GPUs than g5.4xlarge, yes?",
         "gn7i-c8g1.2xlarge 带 24G 显存吧,跑 7B fp16",
+        "阿里云 g6 是纯 CPU 机器吧",
+        "gn7i 不是纯 CPU 的",
+        "gn6i 没有显卡驱动怎么装",
+        "g5.xlarge shows no GPU found in nvidia-smi",
+        "gn7i 和 CPU 服务器差多少",
         "adamw_8bit 不会把权重变成 8bit 吧",
         "TF32 训练快多少",
         "LoRA of an int8 7B with paged_adamw_8bit on a 3090",
@@ -57,7 +64,7 @@ def test_near_misses_are_left_alone(text: str) -> None:
     kinds = {correction.kind for correction in parse(text).corrections}
     assert not kinds & {
         "checkpointing_states", "more_by_segments", "spot_safe", "spot_unsaved", "newer_card",
-        "type_carries", "type_memory", "type_has_more", "type_has_fewer",
+        "type_carries", "type_memory", "type_has_more", "type_has_fewer", "type_without_gpu",
         "small_optimizer_weights", "tf32_memory",
     }  # fmt: skip
 
