@@ -99,13 +99,32 @@ def _read_lengths(document: Document, board: Board, out: Resolution, base: Reque
     number = bare_number(document.text.strip(), board)
     if number is None:
         return
-    replaced = [
-        slot
-        for slot in base.changed
-        if isinstance(getattr(base.slots, slot), int) and slot in base.spans
-    ]
-    if len(replaced) == 1 and not out.values:
-        out.put(replaced[0], number)
+    slot = _slot_of(number, base)
+    if slot is not None and not out.values:
+        out.put(slot, number)
+
+
+_COUNTED = ("concurrency", "batch", "grad_accum", "gpu_count", "samples", "steps")
+_LENGTHS = ("seq_len", "input_len", "output_len", "img_size")
+_ROUND = 64
+"""What lengths are usually a multiple of, and numbers of people or pictures hardly ever."""
+
+
+def _slot_of(number: int, base: Request) -> str | None:
+    """The slot that a bare number gives anew: the one changed last, else the one count said.
+
+    A multiple of 64 is a length where one was said ("make it 2048"); people who are served come
+    before other counts ("make that 500").
+    """
+    said = [s for s in base.spans if isinstance(getattr(base.slots, s, None), int)]
+    replaced = [slot for slot in base.changed if slot in said]
+    if len(replaced) == 1 and (replaced[0] not in _LENGTHS or number >= _ROUND):
+        return replaced[0]
+    lengths = [slot for slot in _LENGTHS if slot in said]
+    if number >= 2 * _ROUND and number % _ROUND == 0 and len(lengths) == 1:
+        return lengths[0]
+    counts = [slot for slot in _COUNTED if slot in said and slot not in base.inferred]
+    return counts[0] if counts and (len(counts) == 1 or counts[0] == "concurrency") else None
 
 
 def _read_again(document: Document, board: Board, out: Resolution, base: Request) -> None:

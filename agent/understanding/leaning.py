@@ -28,6 +28,7 @@ def leans_on(
     *,
     corrected: bool,
     explains: bool = False,
+    asks: bool = True,
 ) -> Request | None:
     """The earlier request that this turn continues, or None.
 
@@ -39,6 +40,7 @@ def leans_on(
         history: Earlier requests, oldest first.
         corrected: Whether something said before is taken back.
         explains: Whether it asks how things are in general: a few words may be all of it.
+        asks: Whether it asks anything by itself; what only states a setting changes the job.
     """
     if not history:
         return None
@@ -62,6 +64,8 @@ def leans_on(
     if not has_subject and _same_sum(text, out, intent, last):
         return last
     wants_job = bool(out.values) and table("conversation", "same_job").has(text)
+    if not has_subject and not asks and _states_setting(text, out, history):
+        return _base(out, history, wants_job=wants_job)
     pointing = wants_job or _points_back(text, out, intent)
     if not marked and not leaning and not pointing and (explains or not _is_bare(text, out, last)):
         return None
@@ -101,6 +105,14 @@ def _resets(text: str, out: Resolution, history: Sequence[Request]) -> bool:
     sets = any(out.get(slot) is not None and slot not in out.inferred for slot in _SETTINGS)
     changes = table("conversation", "turns_a_setting").has(text)
     return _has_any(job, _SUBJECT) and sets and changes and len(text) <= 2 * _SHORT
+
+
+def _states_setting(text: str, out: Resolution, history: Sequence[Request]) -> bool:
+    """Whether a turn only states a setting of the job ("they may cut me down to 4 of them")."""
+    slots = (*_SETTINGS, "gpu_count")
+    states = any(out.get(slot) is not None and slot not in out.inferred for slot in slots)
+    is_question = table("conversation", "is_question").has(text)
+    return states and not is_question and len(text) <= 2 * _SHORT and _has_any(last_job(history), _SUBJECT)
 
 
 def _runs_on_it(text: str, out: Resolution, last: Request) -> bool:

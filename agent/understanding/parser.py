@@ -142,6 +142,7 @@ def parse(
     base = leans_on(
         document, turn.board, out, intent, history,
         corrected=turn.corrected, explains=intent == "concept" and "define" in turn.asked,
+        asks=bool(turn.asked) or has_frame(turn.prose),
     )  # fmt: skip
     if base is not None:
         if intent != "concept":  # the words of a whole question are learned, not of a follow-up

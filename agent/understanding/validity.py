@@ -34,7 +34,10 @@ def invalid_values(document: Document, out: Resolution) -> tuple[InvalidValue, .
     return tuple(found)
 
 
-_NO_SIZE = re.compile(r"(?<![a-z0-9])-?(?:nan|inf|infinity|∞)\s?(?:b(?![a-z0-9])|亿)")
+_NO_SIZE = re.compile(
+    r"(?<![a-z0-9])-?(?:nan|inf|infinity|∞)\s?(?:b(?![a-z0-9])|亿)"
+    r"|(?<![a-z0-9.])0(?:\.0)?[ -]?(?:param(?:eter)?s?(?![a-z])|个?参数)"
+)
 
 
 def _no_size(document: Document, out: Resolution, rule: dict[str, Any]) -> list[InvalidValue]:

@@ -21,6 +21,10 @@ _SINGLE = re.compile(
     r"单卡(?!的?(?:显存|内存)?(?:是|有|能)?(?:多少|多大|几g))|单张|单块|单gpu|(?<![a-z])single(?![a-z])"
     r"|(?<![a-z])one gpu"
 )
+_JUST_ONE = re.compile(
+    r"(?<![a-z])(?:just|only|down to|left with|have|get) (?:a single |the )?(?:one|1)"
+    r"(?= (?:of|with|then|enough|ok|fine|left|instead)(?![a-z])|\s*(?:[,;.?!]|\Z))"
+)
 _DUAL = re.compile(
     r"双卡|两卡|(?<![a-z])dual(?![a-z])"
     rf"(?![ -]?(?:socket|cpu|channel|processor|rank|(?:amd |intel )?(?:{PROCESSOR})))"
@@ -99,7 +103,7 @@ def read_counts(document: Document, board: Board) -> None:
     if _LAUNCHED.search(text):
         for found in islice(_PROCESSES.finditer(text), _MOST_MATCHES):
             board.add("loose_count", int(found["n"]), found.start(), found.end(), weight=1.5)
-    for pattern, count in ((_SINGLE, 1), (_DUAL, 2)):
+    for pattern, count in ((_SINGLE, 1), (_JUST_ONE, 1), (_DUAL, 2)):
         for found in islice(pattern.finditer(text), _MOST_MATCHES):
             board.add("loose_count", count, found.start(), found.end(), weight=0.9)
 
@@ -123,7 +127,7 @@ _PROCESSES = re.compile(
     r"(?<![a-z0-9.])(?P<n>\d{1,3})\s?(?:gpu )?(?:process(?:es)?|ranks|进程|个进程)(?![a-z])"
 )
 _OF_THEM = re.compile(
-    rf"(?:just|only|with|on)\s{_COUNT}\s(?:of\s(?:them|em|these|those)|cards)(?![a-z])"
+    rf"(?:just|only|with|on|to|have|get|keep|left)\s{_COUNT}\s(?:of\s(?:them|em|these|those)|cards)(?![a-z])"
     rf"|(?:只用|只上|就用|用其中){_COUNT.replace('<n>', '<m>')}\s?(?:张|块)"
 )
 _PICTURES = re.compile(

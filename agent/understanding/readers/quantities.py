@@ -12,6 +12,7 @@ from typing import Any
 from agent.understanding.data import load
 from agent.understanding.numerals import number_pattern, parse_number
 from agent.understanding.phrases import compiled, gram_of, grams_of, phrase_key, phrase_pattern
+from agent.understanding.readers.claims import Place, shared_out
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
 
@@ -25,11 +26,14 @@ _VERBS = (
     "调成 调低到 调小到 调大到 调高到 改小到 改大到 变成 换成 提到 加到 升到 截到 截成 裁到 "
     "每卡 每张卡 单卡 每块卡 填 填了 设了 设置 设置为 掉到 降到 涨到 拉到 控制在 "
     "限制在 只有 有 才 共 分别 "
-    "of is to at under over"
+    "写 写成 写成了 填成 填成了 打成 打成了 弄成 弄成了 误写成 错写成 配成 配成了 给成 传成 设成了 "
+    "of is set to at under over"
 )
+_SLIPS = "我不小心 我手滑 被我 给我 我 不小心 一不小心 手滑 手抖 误 不慎 accidentally mistakenly"
 _NEARLY = "大概 大约 约 差不多 估计 的估计 的大概 也就 顶多 about around up only roughly"
 _LINK = (
-    rf"\s{{0,3}}(?:(?:{'|'.join(_VERBS.split())})\s{{0,2}})?[=:~≈<>≥≤(]{{0,2}}\s{{0,3}}"
+    rf"\s{{0,3}}(?:(?:{'|'.join(_SLIPS.split())})\s{{0,2}}){{0,2}}"
+    rf"(?:(?:{'|'.join(_VERBS.split())})\s{{0,2}})?[=:~≈<>≥≤(]{{0,2}}\s{{0,3}}"
     rf"(?:(?:{'|'.join(_NEARLY.split())})\s{{0,2}})?(?:to\s)?"
 )
 _TAIL = r"\s{0,2}(?:-|~|多|来|个|左右|full|的)?\s{0,2}"
@@ -68,16 +72,22 @@ class _Candidate:
     score: float
 
     @property
-    def word(self) -> tuple[int, int]:
+    def place(self) -> Place:
+        """Where number and words stand."""
+        return self.found.span()
+
+    @property
+    def number(self) -> Place:
+        """Where the number stands."""
+        return self.found.span("number")
+
+    @property
+    def word(self) -> Place:
         """Where the words stand that claim the number."""
-        start, end = self.found.span("number")
+        start, end = self.number
         if start - self.found.start() >= self.found.end() - end:
             return self.found.start(), start
         return end, self.found.end()
-
-    def order(self) -> tuple[float, int, int]:
-        """Sorting key: best first."""
-        return (-self.score, self.found.start() - self.found.end(), self.found.start())
 
 
 def _either(phrases: list[str], *, leading: bool) -> str:
@@ -190,7 +200,7 @@ def read_quantities(document: Document, board: Board) -> None:
         and _value(rule, candidate.found) is not None
     ]
     _note_fractions(document, board, text)
-    for candidate in _shared_out(found):
+    for candidate in shared_out(found):
         match, rule = candidate.found, candidate.rule
         value = _value(rule, match)
         board.add(rule.slot, value, match.start(), match.end(), weight=candidate.score)
@@ -215,65 +225,6 @@ def _note_fractions(document: Document, board: Board, text: str) -> None:
                 continue
             board.add("not_whole", (rule.slot, value), found.start(), found.end())
             document.take(*found.span("number"))
-
-
-_EACH = 1.5
-"""What one more number understood is worth beside the strength of the bonds."""
-_MOST_TRIED = 14
-"""Claims of one knot that are weighed against each other; of more the strongest first."""
-
-
-def _shared_out(found: list[_Candidate]) -> list[_Candidate]:
-    """The claims that stand beside each other and are strongest together."""
-    kept: list[_Candidate] = []
-    for knot in _knots(sorted(found, key=lambda c: (c.found.start(), c.found.end()))):
-        ordered = sorted(knot, key=_Candidate.order)
-        if len(knot) > _MOST_TRIED:
-            for candidate in ordered:
-                if not any(_clash(candidate, other) for other in kept):
-                    kept.append(candidate)
-        else:
-            kept += _best_of(ordered)[1]
-    return sorted(kept, key=_Candidate.order)
-
-
-def _knots(ordered: list[_Candidate]) -> Iterator[list[_Candidate]]:
-    """Runs of claims that touch one another."""
-    knot: list[_Candidate] = []
-    reach = -1
-    for candidate in ordered:
-        if knot and candidate.found.start() >= reach:
-            yield knot
-            knot = []
-        knot.append(candidate)
-        reach = max(reach, candidate.found.end())
-    if knot:
-        yield knot
-
-
-def _best_of(knot: list[_Candidate]) -> tuple[float, list[_Candidate]]:
-    """The strongest set of claims without a clash, and its strength."""
-    if not knot:
-        return 0.0, []
-    first, rest = knot[0], knot[1:]
-    free = [other for other in rest if not _clash(first, other)]
-    strength, chosen = _best_of(free)
-    with_it = (strength + first.score + _EACH, [first, *chosen])
-    if len(free) == len(rest):
-        return with_it
-    without = _best_of(rest)
-    return with_it if with_it[0] >= without[0] else without
-
-
-def _clash(one: _Candidate, other: _Candidate) -> bool:
-    """Whether two claims want the same number, or the same word for two slots' numbers."""
-    if _overlap(one.found.span("number"), other.found.span("number")):
-        return True
-    return _overlap(one.word, other.word)
-
-
-def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
 
 
 _SPEECH_BEHIND = tuple("样般致起直定下些点旦切律")
