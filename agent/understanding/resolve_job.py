@@ -96,7 +96,7 @@ def _task(document: Document, board: Board, out: Resolution) -> str | None:
     if "quantize" in kinds:
         return "quantize"
     if {"train", "infer"} <= kinds and _are_joined(document, cues):
-        return "both"
+        return "train" if _samples_with_engine(board, cues, out) else "both"
     if "train" in kinds:
         return "train"
     if (out.get("epochs") or _says_how_trained(board)) and "infer" not in kinds:
@@ -112,6 +112,21 @@ def _task(document: Document, board: Board, out: Resolution) -> str | None:
     if board.has("model_unlisted") or "infer" in kinds or "run" in kinds or out.spec is not None:
         return "infer"
     return "infer" if out.get("params_b") is not None else None
+
+
+_SAMPLED = ("grpo", "ppo")
+
+
+def _samples_with_engine(board: Board, cues: list[Reading], out: Resolution) -> bool:
+    """Whether serving is spoken of only as the engine that samples for reinforcement learning."""
+    if str(out.get("method")).partition("+")[0] not in _SAMPLED:
+        return False
+    engines = [(r.start, r.end) for r in board.of("framework")]
+    return all(
+        any(low <= cue.start < high for low, high in engines)
+        for cue in cues
+        if cue.value == "infer"
+    )
 
 
 def _says_how_trained(board: Board) -> bool:

@@ -163,13 +163,9 @@ def scheme_is_open(slots: Slots) -> bool:
 
 def method_is_open(request: Request) -> bool:
     """True when fine-tuning was asked for and no method was said."""
-    slots = request.slots
-    if slots.method is None:
-        return True
-    said = request.spans.get("method")
-    named = ("lora", "full", "全", "peft", "adapter", "4", "freeze", "qlora")
-    is_named = said is not None and any(word in said.text.casefold() for word in named)
-    return slots.method == "lora" and not is_named and "method" not in request.inherited
+    method = request.slots.method
+    is_assumed = "method" in request.inferred and "method" not in request.inherited
+    return method is None or (method == "lora" and is_assumed)
 
 
 def _sharded(

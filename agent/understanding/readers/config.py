@@ -17,6 +17,7 @@ _PAIR = re.compile(
     r"(?P<link>[ ]{0,3}[:=][ ]{0,3}|[ ]{1,3})"
     r"(?P<value>\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\[[^\]\n]{0,300}\]|-?[^\s,;:=(){}\"'#\u3400-\u9fff]{1,120}(?:,(?=[a-z_]+[\s,])[a-z_,]+)?)"
 )
+_QUOTED_COMMAND = re.compile(r"[\"'][^\"'\n]{0,120}\s--?[a-z]")
 _EMPTY = re.compile(r"^[ \t]*(?P<key>[a-z][a-z0-9_]{1,47}):[ \t]*$", re.MULTILINE)
 """A line of YAML with nothing behind its key."""
 _SWITCH = re.compile(r"(?<![a-z0-9_.\-])--(?P<key>[a-z][a-z0-9_\-]{1,40})")
@@ -51,6 +52,9 @@ def find_settings(document: Document) -> list[Setting]:
         spaced = not pair["link"].strip()
         if spaced and not pair["dashes"]:
             place = pair.end("key")
+            continue
+        if _QUOTED_COMMAND.match(pair["value"]):  # "kohya: `train.py --lr 1e-4`"
+            place = pair.end("link") + 1
             continue
         key = pair["key"].replace("-", "_").rsplit(".", 1)[-1]
         if spaced and (pair["value"].startswith("-") and not pair["value"][1:2].isdigit()):

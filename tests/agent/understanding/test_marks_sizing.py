@@ -33,6 +33,8 @@ _SAID = {
         "how many GB is each ckpt of Phi-3-mini LoRA",
     ],
     "gpu_memory": ["存盘时显存会涨吗", "does gradient checkpointing help"],
+    "several_copies": ["每两张卡一个服务", "two replicas behind a proxy", "DP=4 with vLLM"],
+    "one_over_all": ["TP 开到 4", "one instance over all of them", "切到八张卡上"],
     "beyond_plain": [
         "DPO 比普通 SFT 显存高多少", "PPO 比起 lora 要多吃多少", "ORPO memory vs plain SFT",
         "how much more does GRPO take than ordinary fine-tuning",
@@ -49,6 +51,8 @@ _NOT_SAID = {
     "classifier": ["文本生成模型微调", "an image generator"],
     "saved": ["开 gradient checkpointing 省多少", "activation checkpoint on, batch 4"],
     "checkpoint": ["从断点继续训练报错", "gradient checkpoint on: size of activations?"],
+    "several_copies": ["keep two checkpoints", "备份一份数据"],
+    "one_over_all": ["http 服务", "one machine is enough"],
     "beyond_plain": ["DPO 要多少显存", "LoRA or full fine-tuning"],
 }  # fmt: skip
 
