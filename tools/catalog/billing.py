@@ -14,6 +14,7 @@ from tools.provenance import Figure
 from tools.units import HOURS_PER_MONTH
 
 _CENT = Decimal("0.01")
+_HOURS_OF_LONGEST_MONTH = 31 * 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +71,11 @@ def compare_billing(
 
     Source: definition; a subscription pays from (its month) / (price of an hour on demand) hours.
     """
-    if not 0 < hours_per_month <= 31 * 24:
-        raise BadQuantityError(
-            field="hours_per_month", given=hours_per_month, allowed="above 0, at most 744"
-        )
-    if spot_overhead < 0:
-        raise BadQuantityError(field="spot_overhead", given=spot_overhead, allowed="0 or more")
+    _check(hours_per_month, spot_overhead)
     on_demand = cheapest(offer, region=region)
     subscription = _subscription(offer, region)
     spot = _spot(offer, on_demand, region)
-    hours = Decimal(repr(float(hours_per_month)))
-    monthly: dict[str, Decimal] = {}
-    if on_demand is not None:
-        monthly["on_demand"] = (on_demand.per_hour * hours).quantize(_CENT)
-    if spot is not None and spot.likely is not None:
-        longer = Decimal(repr(1 + spot_overhead))
-        monthly["spot"] = (spot.likely * hours * longer).quantize(_CENT)
-    if subscription is not None:
-        monthly["subscription"] = month_of(subscription)
+    monthly = _months(on_demand, subscription, spot, hours_per_month, spot_overhead)
     high = _dearest(offer, on_demand, region)
     return BillingComparison(
         offer=offer,
@@ -104,6 +92,35 @@ def compare_billing(
         spot_break_even_overhead=_spot_limit(spot, on_demand),
         _figures=_figures(monthly, hours_per_month, on_demand, subscription, spot),
     )
+
+
+def _check(hours_per_month: float, spot_overhead: float) -> None:
+    if not 0 < hours_per_month <= _HOURS_OF_LONGEST_MONTH:
+        raise BadQuantityError(
+            field="hours_per_month", given=hours_per_month, allowed="above 0, at most 744"
+        )
+    if spot_overhead < 0:
+        raise BadQuantityError(field="spot_overhead", given=spot_overhead, allowed="0 or more")
+
+
+def _months(
+    on_demand: Price | None,
+    subscription: Price | None,
+    spot: SpotQuote | None,
+    hours_per_month: float,
+    overhead: float,
+) -> dict[str, Decimal]:
+    """Money of a month by each billing of which a price is known."""
+    hours = Decimal(repr(float(hours_per_month)))
+    monthly: dict[str, Decimal] = {}
+    if on_demand is not None:
+        monthly["on_demand"] = (on_demand.per_hour * hours).quantize(_CENT)
+    if spot is not None and spot.likely is not None:
+        longer = Decimal(repr(1 + overhead))
+        monthly["spot"] = (spot.likely * hours * longer).quantize(_CENT)
+    if subscription is not None:
+        monthly["subscription"] = month_of(subscription)
+    return monthly
 
 
 def month_of(price: Price) -> Decimal:

@@ -103,6 +103,11 @@ def _common_currency(limits: Constraints, providers: frozenset[str]) -> str:
     return "USD" if providers and providers <= _DOLLAR_CLOUDS else "CNY"
 
 
+def _within(count: int | None, most: int) -> bool:
+    """Whether a count is known to be no more than asked; an unknown one may be more."""
+    return count is not None and count <= most
+
+
 def feature_misses(offer: InstanceOffer, asked: Asked) -> Iterable[Miss]:
     """Reasons in the machine itself: sale, cards, their features, links."""
     limits = asked.limits
@@ -110,7 +115,7 @@ def feature_misses(offer: InstanceOffer, asked: Asked) -> Iterable[Miss]:
         yield Miss("not_for_sale", detail=offer.status)
     if limits.gpu_count is not None and offer.gpu_count != limits.gpu_count:
         yield Miss("gpu_count", limits.gpu_count, offer.gpu_count)
-    elif limits.max_gpu_count is not None and (offer.gpu_count or 0) > limits.max_gpu_count:
+    elif limits.max_gpu_count is not None and not _within(offer.gpu_count, limits.max_gpu_count):
         yield Miss("gpu_count", limits.max_gpu_count, offer.gpu_count)
     yield from _card_misses(gpu_of(offer), asked)
     if limits.nvlink:

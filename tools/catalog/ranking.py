@@ -333,6 +333,13 @@ def _figures(
         "cost_per_hour * 730 h",
         (common,),
     )
+    yield from _job_figures(candidate, asked, clock, common)
+
+
+def _job_figures(
+    candidate: _Candidate, asked: Asked, clock: Clock, common: Figure
+) -> Iterable[Figure]:
+    """Hours and cost of the job, where there is one."""
     if candidate.hours is not None and candidate.job is not None:
         time = Figure("hours", candidate.hours.value, "h", (), "work / speed")
         yield time

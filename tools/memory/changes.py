@@ -93,6 +93,23 @@ def _options(workload: Workload, need: MemoryEstimate) -> Iterator[_Option]:
             )
 
 
+def _full_options(workload: TrainingWorkload) -> Iterator[_Option]:
+    """Changes where all weights are trained: other optimizers, fewer copies, adapters."""
+    change = partial(_changed, workload)
+    yield change("optimizer=adamw-8bit", "8-bit optimizer states", 1, optimizer="adamw-8bit")
+    yield change(
+        "optimizer=paged-adamw-8bit", "states page to the host", 2, optimizer="paged-adamw-8bit"
+    )
+    yield change("optimizer=adafactor", "another optimizer", 2, optimizer="adafactor")
+    if workload.gpu is None or workload.gpu.bf16_supported is not False:
+        yield change("precision=pure-bf16", "no fp32 master weights", 2, precision="pure-bf16")
+    yield change(
+        "optimizer_in_backward=true", "no gradient accumulation or clipping", 2,
+        optimizer_in_backward=True, gradient_accumulation=None,
+    )  # fmt: skip
+    yield change("method=lora", "adapters in place of all weights", 4, method="lora")
+
+
 def _training_options(workload: TrainingWorkload, need: MemoryEstimate) -> Iterator[_Option]:
     change = partial(_changed, workload)
     assumed = dict(need.assumed)
@@ -115,18 +132,7 @@ def _training_options(workload: TrainingWorkload, need: MemoryEstimate) -> Itera
         gradient_checkpointing="full",
     )
     if method in ("full", "freeze"):
-        yield change("optimizer=adamw-8bit", "8-bit optimizer states", 1, optimizer="adamw-8bit")
-        yield change(
-            "optimizer=paged-adamw-8bit", "states page to the host", 2, optimizer="paged-adamw-8bit"
-        )
-        yield change("optimizer=adafactor", "another optimizer", 2, optimizer="adafactor")
-        if workload.gpu is None or workload.gpu.bf16_supported is not False:
-            yield change("precision=pure-bf16", "no fp32 master weights", 2, precision="pure-bf16")
-        yield change(
-            "optimizer_in_backward=true", "no gradient accumulation or clipping", 2,
-            optimizer_in_backward=True, gradient_accumulation=None,
-        )  # fmt: skip
-        yield change("method=lora", "adapters in place of all weights", 4, method="lora")
+        yield from _full_options(workload)
     if method in ("full", "freeze", "lora", "dora"):
         yield change(
             "method=qlora", "4-bit base weights and adapters", 4, method="qlora", quantization="nf4"

@@ -165,8 +165,13 @@ def _from_shapes(tensors: _Tensors, *, dtype: str, stored: int, name: str) -> Mo
         note="dimensions read off the tensor shapes"
         + ("" if norm else "; head_dim assumed to be 128"),
     )
+    return _counted(spec, stored)
+
+
+def _counted(spec: ModelSpec, stored: int) -> ModelSpec:
+    """The row with its active parameters and the elements of its cache."""
     counts = count_params(spec)
-    active = counts.active if counts is not None and moe else stored
+    active = counts.active if counts is not None and spec.moe else stored
     return dataclasses.replace(
         spec, params_active=active, kv_elems_per_token=kv_elems_per_token(spec)
     )

@@ -15,6 +15,9 @@ from tools.speed.workload import ServingJob
 PLANNING_SHARE = (0.3, 0.6)
 """Users reach 25 to 64 % of a published maximum: plan with this share of the computed total."""
 
+_MEAN_SHARE = sum(PLANNING_SHARE) / 2
+USUAL_OUTPUT = 256
+"""Tokens of an answer where none were said, as `serving_speed` takes them."""
 MOST_AT_ONCE = 256
 """Sequences that serving programs run at once unless told otherwise (max_num_seqs of vLLM)."""
 
@@ -109,7 +112,7 @@ def cards_for_request_rate(
     fitting = held if held is not None else one.fitting_sequences
     width = MOST_AT_ONCE if fitting is None else min(MOST_AT_ONCE, fitting)
     full = cached_serving_speed(replace(job, concurrency=width))
-    output = job.output_len or 256
+    output = job.output_len or USUAL_OUTPUT
     carried = full.total_tokens_per_s.scaled(1 / output, "1/s")
     per_replica = carried.value
     cards = max(1, job.num_gpus)
@@ -117,20 +120,27 @@ def cards_for_request_rate(
     def gpus(share: float) -> int:
         return math.ceil(requests_per_s / (per_replica * share)) * cards
 
-    mean = sum(PLANNING_SHARE) / 2
+    low, value, high = (
+        gpus(share) for share in (PLANNING_SHARE[1], _MEAN_SHARE, PLANNING_SHARE[0])
+    )
+    figures = _card_figures((value, low, high), requests_per_s, per_replica)
+    replicas = value // cards
+    in_flight = replicas * _busy(job, width, requests_per_s / replicas * output)
+    return CardsNeeded(replicas, value, low, high, in_flight, carried, figures)
+
+
+def _card_figures(
+    counts: tuple[int, int, int], requests_per_s: float, per_replica: float
+) -> tuple[Figure, ...]:
     inputs = (
         given("requests_per_s", requests_per_s, "1/s"),
         Figure("requests_per_s_per_replica", per_replica, "1/s", formula="total tokens/s / output"),
     )
     formula = "ceil(rate / (replica's rate * share users reach)) * cards per replica"
-    low, value, high = gpus(PLANNING_SHARE[1]), gpus(mean), gpus(PLANNING_SHARE[0])
-    figures = tuple(
+    return tuple(
         Figure(name, count, "GPU", formula=formula, inputs=inputs)
-        for name, count in (("gpus", value), ("gpus_low", low), ("gpus_high", high))
+        for name, count in zip(("gpus", "gpus_low", "gpus_high"), counts, strict=True)
     )
-    replicas = value // cards
-    in_flight = replicas * _busy(job, width, requests_per_s / replicas * output)
-    return CardsNeeded(replicas, value, low, high, in_flight, carried, figures)
 
 
 def _busy(job: ServingJob, width: int, tokens_per_s: float) -> int:

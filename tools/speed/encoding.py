@@ -64,33 +64,8 @@ def encoding_speed(job: EncodingJob) -> EncodingSpeed:
     Assumes: the texts arrive tokenised and in time; texts of one batch are equally long.
     """
     require_positive("tokens", job.tokens)
-    assumed: list[Assumption] = []
-    tokens, batch = job.tokens, job.batch
-    if tokens is None:
-        tokens = _TOKENS
-        assumed.append(Assumption("tokens", tokens, "token", "a paragraph"))
-    if batch is None:
-        batch = _BATCH
-        assumed.append(Assumption("batch", batch, "text", "the usual batch of embedding services"))
-    precision = job.precision or ("fp32" if card(job.gpu).is_cpu else "fp16")
-    if job.precision is None:
-        assumed.append(Assumption("precision", precision, "", "what embedding services run in"))
-    speed = training_speed(
-        TrainingJob(
-            gpu=job.gpu,
-            model=job.model,
-            params_b=job.params_b,
-            stage="pretrain",
-            method="forward",
-            precision=precision,
-            num_gpus=job.num_gpus,
-            micro_batch=batch,
-            seq_len=tokens,
-            checkpointing="none",
-            compiled=False,
-            flash="32" not in precision,
-        )
-    )
+    run, assumed = _resolve(job)
+    speed = training_speed(run)
     figures = tuple(
         Figure(figure.name.replace("samples", "texts"), figure.value,
                figure.unit.replace("sample", "text"), figure.sources, figure.formula,
@@ -105,6 +80,36 @@ def encoding_speed(job: EncodingJob) -> EncodingSpeed:
         assumptions=(*assumed, *speed.assumptions),
         _figures=figures,
     )
+
+
+def _resolve(job: EncodingJob) -> tuple[TrainingJob, list[Assumption]]:
+    """The forward passes of a job, and what was assumed of them."""
+    assumed: list[Assumption] = []
+    tokens, batch = job.tokens, job.batch
+    if tokens is None:
+        tokens = _TOKENS
+        assumed.append(Assumption("tokens", tokens, "token", "a paragraph"))
+    if batch is None:
+        batch = _BATCH
+        assumed.append(Assumption("batch", batch, "text", "the usual batch of embedding services"))
+    precision = job.precision or ("fp32" if card(job.gpu).is_cpu else "fp16")
+    if job.precision is None:
+        assumed.append(Assumption("precision", precision, "", "what embedding services run in"))
+    run = TrainingJob(
+        gpu=job.gpu,
+        model=job.model,
+        params_b=job.params_b,
+        stage="pretrain",
+        method="forward",
+        precision=precision,
+        num_gpus=job.num_gpus,
+        micro_batch=batch,
+        seq_len=tokens,
+        checkpointing="none",
+        compiled=False,
+        flash="32" not in precision,
+    )
+    return run, assumed
 
 
 @lru_cache(maxsize=256)

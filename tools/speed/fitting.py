@@ -124,30 +124,50 @@ def fit_constants(
     width = np.array([prior_width.get(name, 0.3) for name in names])
     target, root = np.log(np.array(truths)), np.sqrt(np.array(weights))
     problem = _Problem(names, centre, width, predict, target, root, affects or {})
-    known = begin or {}
-    point = np.log(np.array([known.get(name, start[name]) for name in names]))
+    point = np.log(np.array([(begin or {}).get(name, start[name]) for name in names]))
     errors = problem.residuals(point)
     best = problem.loss(point, errors)
     normal = np.diag(1 / width**2)
-    least, damping, most = DAMPING
+    damping = DAMPING[1]
     for _ in range(rounds):
         normal, gradient = problem.normal(point, errors)
         before = best
-        for _ in range(6):
-            step = np.linalg.solve(normal + damping * np.diag(np.diag(normal)), gradient)
-            trial = point - np.clip(step, -0.7, 0.7)
-            trial_errors = problem.residuals(trial)
-            value = problem.loss(trial, trial_errors)
-            if value < best:
-                point, errors, best = trial, trial_errors, value
-                damping = max(damping / 3, least)
-                break
-            damping = min(damping * 4, most)
+        point, errors, best, damping = _descended(
+            problem, _At(point, errors, best, damping), normal, gradient
+        )
         if before - best < 1e-4:
             break
-    spread = np.sqrt(np.diag(np.linalg.inv(normal)))
-    deviation = {name: float(value) for name, value in zip(names, spread, strict=True)}
-    return Fit(problem.constants(point), deviation)
+    spread = np.sqrt(np.diag(np.linalg.inv(normal))).tolist()
+    return Fit(problem.constants(point), dict(zip(names, spread, strict=True)))
+
+
+_TRIALS = 6
+"""Steps of growing caution that one round tries."""
+
+
+class _At(NamedTuple):
+    """Where a search stands."""
+
+    point: Any
+    errors: Any
+    loss: float
+    damping: float
+
+
+def _descended(problem: _Problem, at: _At, normal: Any, gradient: Any) -> _At:
+    """The first of a few damped steps that lowers the loss; else the same place, more careful."""
+    import numpy as np
+
+    least, _, most = DAMPING
+    for _ in range(_TRIALS):
+        step = np.linalg.solve(normal + at.damping * np.diag(np.diag(normal)), gradient)
+        trial = at.point - np.clip(step, -0.7, 0.7)
+        errors = problem.residuals(trial)
+        loss = problem.loss(trial, errors)
+        if loss < at.loss:
+            return _At(trial, errors, loss, max(at.damping / 3, least))
+        at = at._replace(damping=min(at.damping * 4, most))
+    return at
 
 
 def group_factors(

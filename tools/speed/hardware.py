@@ -172,15 +172,8 @@ def card_from_spec(spec: Any) -> Card:
     stated16 = spec.fp16_tensor_dense if spec.fp16_tensor_dense is not None else spec.bf16_dense
     tensor16 = rate("tensor16", stated16)
     if bandwidth is None or (tensor16 is None and fp32 is None):
-        apple = _apple_tflops(name)
-        if bandwidth is None or apple is None:
-            raise UnsupportedError(
-                name,
-                reason="its memory bandwidth or arithmetic rate is not known",
-                instead="Name another card, or give a measured speed.",
-            )
-        tensor16 = fp32 = apple
-        tensor16 *= 1e12
+        fp32 = _apple_rate(name, bandwidth)
+        tensor16 = fp32 * 1e12
     fp32_flops = _tera(fp32) or (tensor16 or 0.0) / 2
     return Card(
         name=name,
@@ -203,6 +196,18 @@ def card_from_spec(spec: Any) -> Card:
 
 _APPLE_TFLOPS = {"M1": 2.6, "M2": 3.6, "M3": 4.1, "M4": 4.3}
 _APPLE_SCALE = {"Pro": 2.0, "Max": 4.0, "Ultra": 8.0}
+
+
+def _apple_rate(name: str, bandwidth: float | None) -> float:
+    """TFLOP/s of an Apple chip; any other card without figures is refused."""
+    apple = _apple_tflops(name)
+    if bandwidth is None or apple is None:
+        raise UnsupportedError(
+            name,
+            reason="its memory bandwidth or arithmetic rate is not known",
+            instead="Name another card, or give a measured speed.",
+        )
+    return apple
 
 
 def _apple_tflops(name: str) -> float | None:

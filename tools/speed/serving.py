@@ -166,40 +166,23 @@ def serving_speed(job: ServingJob, *, constants: Mapping[str, float] | None = No
     Source: decode reads every active weight and the cache once a token; prefill is 2N FLOPs a
     token; shares learnt from published rows (data/serving.json).
     """
-    for name in ("concurrency", "prompt_len", "output_len"):
-        require_positive(name, getattr(job, name))
-    if job.num_gpus < 0:
-        raise BadQuantityError(field="num_gpus", given=job.num_gpus, allowed="0 (a CPU) or more")
+    shape = _checked(job)
     device = card(job.gpu)
-    shape = shape_of(job.model, job.params_b)
-    if shape.is_encoder:
-        raise UnsupportedError(
-            shape.name,
-            reason="an encoder generates no tokens",
-            instead="Ask for its samples per second.",
-        )
-    table = load_data("serving")
     c = constants or constants_of("serving")
     step, assumptions = resolve_serving(job, device, shape)
     fitting = sequences_in_memory(step, device, shape)
     running = replace(step, concurrency=min(step.concurrency, fitting or step.concurrency))
     found = decode_parts(running, device, shape, c)
-    factor, spread = _learnt(table, device, running)
+    factor, spread = _learnt(load_data("serving"), device, running)
     token_s = sum(found.values()) / factor
     prefill_s = prefill_seconds(running, device, shape, c)
     waves = step.concurrency / running.concurrency
-    rate = 1 / token_s / waves
-    stream = Interval(rate, rate / spread, rate * spread, "token/s")
+    stream = _around(1 / token_s / waves, spread, "token/s")
     whole_s = (running.concurrency * prefill_s + step.output_len * token_s) * waves
-    each = step.output_len / whole_s
-    end_to_end = Interval(each, each / spread, each * spread, "token/s")
+    end_to_end = _around(step.output_len / whole_s, spread, "token/s")
     total = end_to_end.scaled(step.concurrency, "token/s")
-    prefill_rate = step.prompt_len / prefill_s
-    prefill = Interval(
-        prefill_rate, prefill_rate / PREFILL_SPREAD, prefill_rate * PREFILL_SPREAD, "token/s"
-    )
-    first = prefill_s + token_s
-    ttft = Interval(first, first / PREFILL_SPREAD, first * PREFILL_SPREAD, "s")
+    prefill = _around(step.prompt_len / prefill_s, PREFILL_SPREAD, "token/s")
+    ttft = _around(prefill_s + token_s, PREFILL_SPREAD, "s")
     return ServingSpeed(
         decode_tokens_per_s=stream,
         end_to_end_tokens_per_s=end_to_end,
@@ -215,6 +198,27 @@ def serving_speed(job: ServingJob, *, constants: Mapping[str, float] | None = No
         notes=_notes(step, fitting, found),
         _figures=_figures(step, shape, device, stream, total, prefill, ttft),
     )
+
+
+def _checked(job: ServingJob) -> Shape:
+    """The dimensions of a job's model, once its numbers and its kind can be served."""
+    for name in ("concurrency", "prompt_len", "output_len"):
+        require_positive(name, getattr(job, name))
+    if job.num_gpus < 0:
+        raise BadQuantityError(field="num_gpus", given=job.num_gpus, allowed="0 (a CPU) or more")
+    shape = shape_of(job.model, job.params_b)
+    if shape.is_encoder:
+        raise UnsupportedError(
+            shape.name,
+            reason="an encoder generates no tokens",
+            instead="Ask for its samples per second.",
+        )
+    return shape
+
+
+def _around(value: float, spread: float, unit: str) -> Interval:
+    """A value with the factor either way that should hold the truth."""
+    return Interval(value, value / spread, value * spread, unit)
 
 
 def _notes(step: Decode, fitting: int | None, found: Mapping[str, float]) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tools.errors import BadQuantityError
 from tools.provenance import Assumption, Figure
 from tools.speed.hardware import Card, card, intra_link
 from tools.speed.results import (
@@ -30,6 +29,9 @@ from tools.speed.workload import TrainingJob
 SHARDED_ABOVE_PARAMS = 2.5e9
 """Full training of more parameters does not fit a card unsharded."""
 SELECTIVE_RECOMPUTE = 0.15
+_POSITIVE = (
+    "num_gpus", "nodes", "micro_batch", "grad_accum", "seq_len", "global_batch", "params_b",
+)  # fmt: skip
 PADDING = 1.35
 """Padded tokens per real token where short samples are batched to the longest."""
 
@@ -220,10 +222,8 @@ def training_speed(
     Source: time = k N tokens / (share of peak) + bytes / (share of bandwidth) + costs per layer +
     communication that is not hidden; shares learnt from published rows (data/training.json).
     """
-    for name in ("num_gpus", "nodes", "micro_batch", "grad_accum", "seq_len", "global_batch"):
+    for name in _POSITIVE:
         require_positive(name, getattr(job, name))
-    if job.params_b is not None and not job.params_b > 0:
-        raise BadQuantityError(field="params_b", given=job.params_b, allowed="above 0")
     device = card(job.gpu)
     shape = shape_of(job.model, job.params_b)
     table = load_data("training")
@@ -231,22 +231,16 @@ def training_speed(
     found = parts(step, device, shape, constants or constants_of("training"))
     micro_s = sum(found.values())
     split = step.tensor * step.pipeline * step.context
-    tokens = step.micro_batch * step.seq_len
-    counted = tokens if job.mean_tokens is None else step.micro_batch * job.mean_tokens
+    counted = step.micro_batch * (job.mean_tokens or step.seq_len)
     rate = counted / micro_s / split
     if job.whole_run:
         rate *= table["whole_run"]["value"]
     answers = _objective_cost(job.objective, step)
     rate /= adapter_cost(job.adapter) * answers
-    if answers > 1:
-        why = "each sample is scored as often as the objective asks, a frozen reference included"
-        note = Assumption("passes_of_a_sample", round(answers, 2), "1", why)
-        assumptions = (*assumptions, note)
     correction, spread = _learnt(table, job, device, step, shape)
     rate *= correction
     interval = Interval(rate, rate / spread, rate * spread, "token/s/GPU")
     per_token = model_flops_per_token(shape, method=job.method, seq_len=step.seq_len, recompute=0.0)
-    executed = 2 * shape.matmul_params * passes(step)
     samples = interval.scaled(job.num_gpus / max(1.0, counted / step.micro_batch), "sample/s")
     mfu = rate * answers * per_token / device.tensor16_flops
     return SpeedResult(
@@ -254,12 +248,25 @@ def training_speed(
         samples_per_s=samples,
         step_s=micro_s / correction,
         mfu=mfu,
-        peak_share=rate * answers * executed / device.flops(step.precision),
+        peak_share=rate * answers * _executed(shape, step) / device.flops(step.precision),
         num_gpus=job.num_gpus,
         parts=found,
-        assumptions=assumptions,
+        assumptions=(*assumptions, *_passes_of_a_sample(answers)),
         _figures=_figures(interval, mfu, per_token, device, samples),
     )
+
+
+def _executed(shape: Shape, step: Step) -> float:
+    """FLOPs of the matrix products of one token, recompute included."""
+    return 2 * shape.matmul_params * passes(step)
+
+
+def _passes_of_a_sample(answers: float) -> tuple[Assumption, ...]:
+    """How often a sample is scored, where the objective asks for more than once."""
+    if answers <= 1:
+        return ()
+    why = "each sample is scored as often as the objective asks, a frozen reference included"
+    return (Assumption("passes_of_a_sample", round(answers, 2), "1", why),)
 
 
 def _objective_cost(objective: str | None, step: Step) -> float:

@@ -130,17 +130,28 @@ def layer_kinds(
     return LayerKinds(tuple(plans), tuple(order))
 
 
+_SWITCHES = (
+    "fused_qkv", "fused_gate_up", "hidden_dropout", "attention_dropout", "needs_eager", "softcap",
+    "kv_copied", "scaled_query", "qkv_clamp",
+)  # fmt: skip
+"""Fields of a plan that a family's row turns on."""
+
+
+def _heads_of(spec: ModelSpec, hidden: int, heads: int, *, is_global: bool) -> tuple[int, int]:
+    """(key and value heads, width of a head); Gemma 4's global layers have their own."""
+    kv_heads = spec.num_key_value_heads or heads
+    if spec.gemma4 is not None and is_global:
+        return spec.gemma4.num_global_key_value_heads or kv_heads, spec.gemma4.global_head_dim
+    return kv_heads, spec.head_dim or hidden // heads
+
+
 def _plan(spec: ModelSpec, index: int, split: int, expert_split: int) -> LayerPlan:
     row = family_row(spec)
     hidden = spec.hidden_size or 0
     heads = spec.num_attention_heads or 1
-    kv_heads = spec.num_key_value_heads or heads
-    head_dim = spec.head_dim or hidden // heads
     is_linear = _is_linear(spec, index)
     window = None if is_linear else window_of(spec, index)
-    if spec.gemma4 is not None and window is None:
-        head_dim = spec.gemma4.global_head_dim
-        kv_heads = spec.gemma4.num_global_key_value_heads or kv_heads
+    kv_heads, head_dim = _heads_of(spec, hidden, heads, is_global=window is None)
     kv_split = min(split, kv_heads)
     per_head = spec.qk_norm == "head"
     gated = spec.mlp != "plain"
@@ -167,16 +178,8 @@ def _plan(spec: ModelSpec, index: int, split: int, expert_split: int) -> LayerPl
         q_groups=heads / split if per_head else 1,
         kv_groups=kv_heads / kv_split if per_head else 1,
         rotary=row["rotary"],
-        fused_qkv=bool(row.get("fused_qkv")),
-        fused_gate_up=bool(row.get("fused_gate_up")),
-        hidden_dropout=bool(row.get("hidden_dropout")),
-        attention_dropout=bool(row.get("attention_dropout")),
-        needs_eager=bool(row.get("needs_eager")),
-        softcap=bool(row.get("softcap")),
+        **{name: bool(row.get(name)) for name in _SWITCHES},
         unfused_sdpa=bool(row.get("kv_copied")) and kv_heads == 1,
-        kv_copied=bool(row.get("kv_copied")),
-        scaled_query=bool(row.get("scaled_query")),
-        qkv_clamp=bool(row.get("qkv_clamp")),
         output_gate=spec.linear is not None and bool(spec.linear.output_gate) and not is_linear,
         window=window,
         masked=False,

@@ -60,16 +60,7 @@ def resolve_inference(workload: InferenceWorkload) -> ServeRun:
         BadQuantityError: If a name is not known or a shard count cannot be.
     """
     assumed: list[Assumed] = []
-    engine = "vllm"
-    if workload.engine is None:
-        assumed.append(("engine", engine))
-    else:
-        found = row_name("engines", workload.engine)
-        if found is None:
-            raise BadQuantityError(
-                field="engine", given=workload.engine, allowed=", ".join(table("engines"))
-            )
-        engine = found
+    engine = _engine(workload, assumed)
     row = table("engines")[engine]
     weight_format = workload.weight_format
     if weight_format is None:
@@ -105,6 +96,19 @@ def resolve_inference(workload: InferenceWorkload) -> ServeRun:
         assumed=tuple(assumed),
         asked=workload,
     )
+
+
+def _engine(workload: InferenceWorkload, assumed: list[Assumed]) -> str:
+    """Row of the program; the usual server where none is said."""
+    if workload.engine is None:
+        assumed.append(("engine", "vllm"))
+        return "vllm"
+    found = row_name("engines", workload.engine)
+    if found is None:
+        raise BadQuantityError(
+            field="engine", given=workload.engine, allowed=", ".join(table("engines"))
+        )
+    return found
 
 
 def usual_format(spec: ModelSpec, engine: str) -> str:
