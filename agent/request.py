@@ -317,6 +317,11 @@ class Request(_Record):
         """The cloud of a type that is named: its own, else the one cloud spoken of."""
         return self.clouds.get(instance or "") or self.slots.provider
 
+    def looked_up_with(self, earlier: Request) -> Request:
+        """The same request, whose guidance is looked up by the words of an earlier one as well."""
+        query = f"{earlier.search_query} {self.search_query}"
+        return self.model_copy(update={"search_query": query})
+
     def says(self, *marks: str) -> bool:
         """Whether any of these marks stands in the text."""
         return any(mark in self.marks for mark in marks)

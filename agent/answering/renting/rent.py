@@ -58,8 +58,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft = Draft(request)
     slots = request.slots
     if context.earlier and context.earlier[-1].intent == "concept":
-        query = f"{context.earlier[-1].search_query} {request.search_query}"
-        widened = request.model_copy(update={"search_query": query})
+        widened = request.looked_up_with(context.earlier[-1])
         return (yield from concept.compose(widened, context))
     if not slots.has_model:
         return (yield from _without_model(draft))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.answer import Verdict
+from agent.answering.fitting.training import scheme_is_open
 from agent.answering.plan import Call
 from agent.answering.renting.renting import default_provider
 from agent.answering.telling.draft import BODY, HEAD, Draft
@@ -63,7 +64,7 @@ def room_for(draft: Draft, result: ToolResult, method: str, length: int | None) 
                   outcome=outcome(draft, whole), importance=BODY)  # fmt: skip
         return Room()
     shard: dict[str, Any] = {}
-    if whole.gpu_count > 1 and _is_unsharded(draft):
+    if whole.gpu_count > 1 and scheme_is_open(draft.request.slots):
         shard = {"zero_stage": 3}
         (result,) = yield (memory_call(draft, method, length, **shard),)
         report = result.report
@@ -79,11 +80,6 @@ def room_for(draft: Draft, result: ToolResult, method: str, length: int | None) 
     if (yield from _fits_leaner(draft, method, length, shard)):
         return Room(is_sharded=bool(shard))
     return (yield from _elsewhere(draft, method, length))
-
-
-def _is_unsharded(draft: Draft) -> bool:
-    slots = draft.request.slots
-    return slots.zero_stage is None and slots.strategy is None and slots.tp is None
 
 
 def _fits_leaner(
