@@ -264,6 +264,21 @@ class MachineNeed(_Record):
     """The text is little more than its conditions."""
 
 
+class Processor(_Record):
+    """A host's processor and its memory, as far as they were said."""
+
+    name: str | None = None
+    sockets: int = 1
+    channels: int | None = None
+    """Of memory, of all sockets."""
+    ddr: int | None = None
+    """Generation of the memory: 4 or 5."""
+    mt_s: int | None = None
+    """Transfers a second of a channel, millions."""
+    bandwidth_gb_s: float | None = None
+    """Memory bandwidth, where it was said itself."""
+
+
 class Request(_Record):
     """A question, understood."""
 
@@ -298,6 +313,10 @@ class Request(_Record):
     """The text to search guidance with, stripped of logs and noise."""
     id_table: IdTable | None = None
     """A recommender's embedding tables; None where none are spoken of."""
+    data_set: str | None = None
+    """A public data set that is named: imagenet-1k, coco ..."""
+    processor: Processor | None = None
+    """The processor of a host; None where none is spoken of."""
     stages: tuple[int, ...] = ()
     """ZeRO stages that are named, the least split first: DDP is 0, FSDP 3."""
     opening: Opening | None = None

@@ -32,6 +32,7 @@ from agent.understanding.readers.counts import (
     read_vgpu,
 )
 from agent.understanding.readers.data_amounts import read_data_amounts
+from agent.understanding.readers.data_sets import read_data_sets
 from agent.understanding.readers.durations import read_durations, read_rates, read_step_rates
 from agent.understanding.readers.hosts import read_hosts
 from agent.understanding.readers.id_tables import read_id_tables
@@ -51,6 +52,7 @@ from agent.understanding.readers.pairs import (
 )
 from agent.understanding.readers.pasted import read_pasted
 from agent.understanding.readers.pictures import read_pictures_made
+from agent.understanding.readers.processors import read_processor
 from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.regions import read_regions
 from agent.understanding.readers.sizes import read_active, read_products, read_sizes
@@ -241,6 +243,8 @@ def _request(
         search_query=search_query(document, turn.orders),
         opening=opening_of(document.text),
         id_table=turn.board.value("id_table"),
+        data_set=turn.board.value("data_set"),
+        processor=turn.board.value("processor"),
         stages=stages_in(told),
         marks=marks_in(told),
         amounts=amounts_in(told),
@@ -273,6 +277,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_cards(document, board)
     read_vgpu(document, board)
     read_hosts(document, board)
+    read_processor(document, board)
     read_classes(document, board)
     read_active(document, board)
     read_id_tables(document, board)
@@ -290,6 +295,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_durations(document, board)
     read_rates(document, board)
     read_data_amounts(document, board)
+    read_data_sets(document, board)
     read_quantities(document, board)
     read_people(document, board)
     read_amounts(document, board)

@@ -242,6 +242,10 @@ def _cards_without_name(board: Board, out: Resolution) -> None:
         return
     if board.has("gpu_none") and memory is None:
         out.put("gpu", "none", board.best("gpu_none"))
+        sizes = board.of("loose_gb") or board.of("need_gb")
+        if len({reading.value for reading in sizes}) == 1 and out.get("host_ram_gb") is None:
+            out.put("host_ram_gb", sizes[0].value, sizes[0])  # without a card it is the computer's
+            out.values.pop("need_gb", None)
     elif board.has("apple"):
         out.put("gpu", "Apple Silicon", board.best("apple"))
         said = board.best("loose_gb") or board.best("need_gb")

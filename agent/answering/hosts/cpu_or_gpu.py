@@ -13,7 +13,7 @@ from agent.answering.renting.renting import default_provider
 from agent.answering.speed import item_work
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.machines import instance_line, short_line
-from agent.answering.telling.numbers import count, duration, gib, money, quoted
+from agent.answering.telling.numbers import duration, gib, money, quoted
 from agent.answering.telling.run_words import joined
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
@@ -29,13 +29,6 @@ _A_DAY_H = 24.0
 """Host memory from which a need is worth telling, GB."""
 _GPU_MEMORY_GB = 80.0
 """Memory of the largest common card, GB."""
-
-
-_FASTER = re.compile(
-    r"speed(?:ed)?\s(?:it |this |things )?up|faster|quicker|accelerat|help"
-    r"|提速|加速|更快|快(?:多少|一点|些|吗|不)|有用|管用",
-    re.IGNORECASE,
-)
 _COMPARED_IN = "CNY"
 """Currency in which placement weighs prices."""
 
@@ -47,6 +40,7 @@ def applies(request: Request, context: Context) -> bool:
 
 def compose(request: Request, context: Context) -> Plan:
     """The place, the reasons with their figures, a machine of either kind."""
+    asked, request = request, item_work.completed(request)
     draft = Draft(request)
     slots = request.slots
     first = [guidance_call(request, k=2, topic="cpu_or_gpu")]
@@ -65,7 +59,7 @@ def compose(request: Request, context: Context) -> Plan:
         if isinstance(result.report, InstancesReport):
             _say_instance(draft, result.report, is_enough=is_enough)
     if report is not None:
-        verdict = _tell(draft, report)
+        verdict = _tell(draft, report, asked)
     else:
         draft.say("placement.general", importance=HEAD)
         yield from entry_types(draft, default_provider(draft))
@@ -85,9 +79,9 @@ def _arguments(request: Request) -> dict[str, Any] | None:
         "columns": slots.columns,
         "rounds": slots.steps,
         "data_gb": data_gb(slots.dataset),
-        "samples": None if item_work.is_daily(request) else slots.samples,
+        "samples": slots.samples,
         "epochs": slots.epochs,
-        "requests_per_s": _load(request),
+        "requests_per_s": item_work.load(request),
         "concurrency": slots.concurrency,
         "latency_s": slots.latency_s,
         "vcpu": slots.vcpu,
@@ -97,36 +91,6 @@ def _arguments(request: Request) -> dict[str, Any] | None:
     if not slots.has_model and slots.model_size_mb is None:
         return None
     return {name: value for name, value in said.items() if value is not None}
-
-
-def _load(request: Request) -> float | None:
-    """Items a second: the requests, times what each of them asks for."""
-    slots = request.slots
-    if slots.request_rate_per_s is None:
-        return None
-    return slots.request_rate_per_s * (slots.items_per_request or 1)
-
-
-def _record_load(draft: Draft) -> str | None:
-    """The load with the sum behind it; its rate as it is told, None where none was said."""
-    slots, rate = draft.request.slots, _load(draft.request)
-    if rate is None or slots.request_rate_per_s is None:
-        return None
-    draft.figure("requests_per_s", rate, "1/s", sources=("user:request_rate_per_s",))
-    told = format_significant(rate, 3)
-    if slots.items_per_request:
-        draft.figure("items_per_request", slots.items_per_request, "1",
-                     sources=("user:items_per_request",))  # fmt: skip
-        draft.figure("asked_per_s", slots.request_rate_per_s, "1/s",
-                     sources=("user:request_rate_per_s",))  # fmt: skip
-        draft.say("placement.pairs", rate=told, each=slots.items_per_request,
-                  asked=f"{slots.request_rate_per_s:g}", importance=HEAD)  # fmt: skip
-    elif item_work.is_daily(draft.request):
-        amount = slots.samples or slots.rows or 0
-        draft.figure("requests_a_day", amount, "1", sources=("user:samples",))
-        draft.figure("seconds_of_a_day", 86_400, "s", formula="24 * 3600")
-        draft.say("items.daily", amount=count(amount, draft.language), rate=told, importance=HEAD)
-    return told
 
 
 def data_gb(written: str | None) -> float | None:
@@ -149,12 +113,12 @@ def _work(draft: Draft) -> str:
     return draft.phrase("placement.this_work")
 
 
-def _tell(draft: Draft, report: PlacementReport) -> Verdict:
+def _tell(draft: Draft, report: PlacementReport, asked: Request) -> Verdict:
     is_optional = report.reason("faster_on_gpu") is not None and _cpu_hours(report) <= _A_DAY_H
     key = {"cpu": "cpu", "managed": "managed"}.get(report.kind, "gpu")
     if key == "gpu" and is_optional:
         key = "gpu_optional"
-    rate = _record_load(draft)
+    rate = item_work.record_load(draft, asked)
     if not (report.needs_gpu and rate is not None and _say_load(draft, report, rate)):
         draft.say(f"placement.{key}", work=_work(draft), importance=HEAD)
     for reason in report.reasons:
@@ -178,7 +142,7 @@ def _tell(draft: Draft, report: PlacementReport) -> Verdict:
     draft.assume(report.assumptions)
     if report.kind != "cpu":
         return "depends"
-    if report.reason("library_without_gpu_code") and _FASTER.search(draft.request.search_query):
+    if report.reason("library_without_gpu_code") and draft.request.says("hosts.faster"):
         return "not_applicable"  # asked is whether a GPU helps, and it does not
     slots = draft.request.slots
     if draft.corrections:
@@ -195,7 +159,7 @@ def _cpu_hours(report: PlacementReport) -> float:
 
 def _say_load(draft: Draft, report: PlacementReport, told_rate: str) -> bool:
     """A load that decides for a GPU: what it would take of a CPU, and what the GPU carries."""
-    rate = _load(draft.request)
+    rate = item_work.load(draft.request)
     vcpu = next(
         (r.values["vcpu_needed"] for r in report.reasons if "vcpu_needed" in r.values), None
     )

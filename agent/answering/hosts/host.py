@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer, AssumptionOut, MemoryRange, Verdict
+from agent.answering.hosts import shares
 from agent.answering.hosts.processors import (
     memory_bandwidth,
     names_processor,
@@ -26,16 +26,7 @@ from agent.toolbox.registries import GpuReport
 from agent.toolbox.timing import TimeReport
 from tools.units import bytes_from_gb
 
-_CPU_SHARE = 0.85
-"""Share of host memory that a process can use; the rest is the system's."""
-_MAC_SHARE = 0.72
-"""Share of unified memory that macOS lets the GPU wire by default."""
 _MAC_RAM_GB = 16.0
-_MAC_MOST = 0.92
-"""Share of unified memory that can be wired when the limit is raised and nothing else runs."""
-_SYSTEM_MEMORY = re.compile(
-    r"system memory|system ram|(?<![a-z])ram(?![a-z])|主机内存|系统内存|CPU ?内存", re.IGNORECASE
-)
 _ABOUT_MEMORY = ("fit_check", "probe_local")
 _SPEAKS_OF_IT = ("serving_plan", "time_estimate")
 
@@ -67,7 +58,7 @@ def is_host_question(request: Request) -> bool:
         if request.intent in _ABOUT_MEMORY or (is_host and request.intent in _SPEAKS_OF_IT):
             return True
     runs_on_cpu = slots.framework in ("ollama", "llama.cpp") or slots.host_ram_gb is not None
-    return not gpu and runs_on_cpu and _SYSTEM_MEMORY.search(request.search_query) is not None
+    return not gpu and runs_on_cpu and request.says("hosts.system_memory")
 
 
 def compose_host(
@@ -168,9 +159,9 @@ def _tell(
         ram_gb = _MAC_RAM_GB
         why = "no memory size was said; a common one"
         draft.assume([AssumptionOut(name="unified_memory", value=ram_gb, unit="GB", why=why)])
-    share = _MAC_SHARE if is_mac else _CPU_SHARE
+    share = shares.UNIFIED if is_mac else shares.PROCESS
     usable = bytes_from_gb(ram_gb * share) if ram_gb is not None else None
-    most = bytes_from_gb(ram_gb * _MAC_MOST) if ram_gb is not None and is_mac else None
+    most = bytes_from_gb(ram_gb * shares.UNIFIED_MOST) if ram_gb is not None and is_mac else None
     verdict = _verdict(report, usable, most)
     if ram_gb is not None:
         draft.figure("memory", ram_gb, "GB", sources=("user:host_ram_gb",))

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from agent.answer import MemoryRange, Verdict
+from agent.answering.hosts import shares
 from agent.answering.telling.draft import BODY, HEAD, Draft
 from agent.answering.telling.found import Found
 from agent.toolbox.memory import MemoryReport
 from tools.units import GIB, format_significant, gb_from_bytes
 
-_HOST = re.compile(
-    r"(?:host|主机|cpu)(?: ?(?:memory|mem|ram|内存))?\s?(?:only |has |of |is |只有|有|是)?[:=]?\s?"
-    r"(?P<n>\d{2,5})\s?g(?:i?b)?(?![a-z])|(?P<m>\d{2,5})\s?g(?:i?b)? (?:of )?(?:host|system|cpu)",
-    re.IGNORECASE,
-)
-_ASKS_HOST = re.compile(
-    r"内存[^,。;\n显]{0,8}(?:够|多少|多大|撑|行|能)|(?:够|多少|多大)[^,。;\n显]{0,6}内存"
-    r"|(?:ram|host memory|cpu memory)[^,.;\n]{0,16}(?:enough|suffic|need|do it|cover)"
-    r"|(?:enough|how much|how many gb of)\s[^,.;\n]{0,16}(?:ram|host memory|cpu memory)",
-    re.IGNORECASE,
-)
-"""Questions whose answer is the host's memory, not the card's."""
 LOW, HIGH = 0.95, 1.4
 """Around the computed states: buffers, pinned copies, loading and the system."""
 _A_LITTLE = 0.5
 """Bytes a parameter below which host memory is no matter: states of adapters alone."""
-_USABLE = 0.9
-"""Share of host memory that a job can use."""
 
 
 def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
@@ -51,22 +37,21 @@ def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
         bytes=format_significant(per_param, 2), importance=HEAD,
     )  # fmt: skip
     draft.say("host_states.slow", importance=BODY)
-    said = _HOST.search(draft.request.search_query)
-    ram = slots.host_ram_gb or (float(said["n"] or said["m"]) if said is not None else None)
+    ram = slots.host_ram_gb
     if ram is None:
         draft.say("host_states.open", importance=BODY)
         return found
     total = round(ram * GIB)
-    usable = int(total * _USABLE)
+    usable = int(total * shares.PROCESS)
     draft.figure("host_ram_given", ram, "GB", sources=("user:host_ram_gb",))
-    draft.figure("host_usable", usable, "B", formula=f"host RAM * {_USABLE}")
+    draft.figure("host_usable", usable, "B", formula=f"host RAM * {shares.PROCESS}")
     outcome = host_outcome(low, high, usable=usable, total=total)
     draft.say(f"host_states.{outcome}", ram=f"{ram:g}", usable=_gb(usable), importance=HEAD)
     if outcome != "enough" and found.verdict in ("fits", "tight"):
         draft.lead(f"host_states.lead_{outcome}", need=_gb(report.host_ram_bytes), ram=f"{ram:g}")
     memory = found.memory
     is_new = "host_ram_gb" in draft.request.changed
-    if outcome == "short" or is_new or _ASKS_HOST.search(draft.request.search_query):
+    if outcome == "short" or is_new or draft.request.says("hosts.asks_ram"):
         memory = MemoryRange(scope="host_ram", low_bytes=low, high_bytes=high, usable_bytes=usable)
     return replace(found, verdict=_joined(found.verdict, outcome), memory=memory)
 

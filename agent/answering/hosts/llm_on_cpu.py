@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from agent.answer import AssumptionOut, MemoryRange
+from agent.answering.hosts import shares
 from agent.answering.hosts.host import in_one_memory
 from agent.answering.hosts.processors import cores_of, memory_bandwidth
 from agent.answering.plan import Call, Context, Plan
@@ -18,11 +18,6 @@ from agent.toolbox.ranges import Range
 from agent.toolbox.timing import TimeReport
 from tools.units import bytes_from_gb, format_significant
 
-_LANGUAGE = re.compile(
-    r"大模型|语言模型|聊天|对话|(?<![a-z])(?:llms?|language models?|local models?|chat ?bots?"
-    r"|ollama|llama\.cpp|gguf|chatgpt)(?![a-z])",
-    re.IGNORECASE,
-)
 _SIZES: dict[str, dict[str, Any]] = {
     f"{size:g}B": {"params_b": size} for size in (1.5, 3.0, 7.0, 14.0, 32.0, 70.0)
 }
@@ -34,11 +29,7 @@ _MIXTURES: dict[str, dict[str, Any]] = {
 """Above them open models are mixtures: all experts in memory, few read for a token."""
 _LARGE_GB = 96.0
 """Memory from which a mixture comes into question, GB: 235B take about 130 in 4 bit."""
-_AMOUNT = re.compile(r"(?<![\d.])(\d+(?:\.\d+)?)\s?(gb|tb|g|t)(?![a-z0-9/])", re.IGNORECASE)
-_OF_DISK = re.compile(r"\s?(?:的)?(?:ssd|nvme|hdd|disk|drive|硬盘|固态|磁盘)", re.IGNORECASE)
 _FORMAT = "q4_k_m"
-_SHARE = 0.75
-"""Share of a desktop's memory that is left beside the system and a browser."""
 _RAM_GB = 16.0
 """Memory of a common laptop, where none was said, GB."""
 _CONTEXT = 4096
@@ -52,14 +43,14 @@ def applies(request: Request, context: Context) -> bool:
     if slots.has_model or slots.task == "train":
         return False
     is_bare = slots.gpu == "none" and slots.instance is None and slots.gpu_mem_gb is None
-    return is_bare and _LANGUAGE.search(request.search_query) is not None
+    return is_bare and request.says("hosts.language_models")
 
 
 def compose(request: Request, context: Context) -> Plan:
     """The largest size that fits, then a table of sizes with need and speed."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
-    said_gb = slots.host_ram_gb or _amount_said(request.search_query)
+    said_gb = slots.host_ram_gb
     ram_gb = said_gb or _RAM_GB
     sizes = _SIZES | (_MIXTURES if ram_gb >= _LARGE_GB else {})
     if said_gb is None:
@@ -76,9 +67,9 @@ def compose(request: Request, context: Context) -> Plan:
         Call("estimate_time_and_cost", {**usual, **of, "gpu": place}) for of in sizes.values()
     )
     draft.use(*needs, *speeds)
-    usable = bytes_from_gb(ram_gb * _SHARE)
+    usable = bytes_from_gb(ram_gb * shares.BESIDE_A_BROWSER)
     draft.figure("memory", ram_gb, "GB", sources=("user:host_ram_gb",))
-    draft.figure("usable_memory", usable, "B", formula=f"memory * {_SHARE}")
+    draft.figure("usable_memory", usable, "B", formula=f"memory * {shares.BESIDE_A_BROWSER}")
     draft.figure("host_bandwidth", round(bandwidth.value), "GB/s", formula=bandwidth.why)
     draft.figure("context", _CONTEXT, "token", formula="assumed")
     best = _say_sizes(draft, tuple(zip(sizes, needs, speeds, strict=True)), usable, ram_gb)
@@ -89,16 +80,6 @@ def compose(request: Request, context: Context) -> Plan:
     memory = MemoryRange(scope="host_ram", low_bytes=best.low_bytes, high_bytes=best.high_bytes,
                          usable_bytes=usable)  # fmt: skip
     return draft.finish("depends", memory=memory)
-
-
-def _amount_said(text: str) -> float | None:
-    """The one amount of memory said, GB: without a GPU it is the computer's; None where unclear."""
-    found = {
-        float(hit[1]) * (1000 if hit[2][0] in "tT" else 1)
-        for hit in _AMOUNT.finditer(text)
-        if not _OF_DISK.match(text, hit.end())
-    }
-    return found.pop() if len(found) == 1 else None
 
 
 def _say_sizes(

@@ -6,6 +6,8 @@ from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from agent.answer import AssumptionOut, Verdict
+from agent.answering.hosts import shares
+from agent.answering.hosts.processors import Bandwidth, bandwidth_beside_a_card
 from agent.answering.plan import Call
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import gib
@@ -18,10 +20,6 @@ from agent.toolbox.timing import TimeReport
 from tools.units import GB, bytes_from_gb, format_significant
 
 _ENGINES = ("llama.cpp", "ollama")
-_CARD_SHARE = 0.97
-"""Share of the card that is filled with layers; the rest is for the display and fragments."""
-_HOST_SHARE = 0.85
-"""Share of host memory that a process can use; the rest is the system's."""
 _USUAL_CARDS = {8: "RTX 4060", 12: "RTX 3060", 16: "RTX 4060 Ti 16GB", 24: "RTX 3090",
                 32: "RTX 5090", 48: "RTX A6000"}  # fmt: skip
 """A common card of a memory size, to say a speed where only the size was named."""
@@ -77,7 +75,7 @@ def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any
     layers = slots.gpu_layers
     if layers is None:
         each = (whole.process_bytes - bare.process_bytes) / model.layers
-        layers = int((usable * _CARD_SHARE - bare.process_bytes) / each)
+        layers = int((usable * shares.CARD_FILLED - bare.process_bytes) / each)
     layers = max(0, min(layers, model.layers))
     results = yield (
         Call("estimate_memory", {**arguments, "gpu_layers": layers}),
@@ -120,7 +118,7 @@ def _speed_arguments(draft: Draft, report: MemoryReport) -> dict[str, Any]:
 def _say_split(draft: Draft, split: MemoryReport, layers: int, total: int) -> Verdict:
     """Layers on the card and in memory, against both."""
     ram_gb = draft.request.slots.host_ram_gb
-    usable_host = bytes_from_gb(ram_gb * _HOST_SHARE) if ram_gb else None
+    usable_host = bytes_from_gb(ram_gb * shares.PROCESS) if ram_gb else None
     draft.figure("layers_on_card", layers, "1", formula="layers that the card holds")
     draft.figure("layers", total, "1", formula="model registry")
     draft.figure("host_need", split.host_ram_bytes, "B", formula="layers left in host memory")
@@ -144,21 +142,22 @@ def _say_split(draft: Draft, split: MemoryReport, layers: int, total: int) -> Ve
         draft.say("host.split_open", importance=HEAD, **values)
         return "depends"
     draft.figure("host_ram_given", ram_gb, "GB", sources=("user:host_ram_gb",))
-    draft.figure("host_usable", usable_host, "B", formula=f"host RAM * {_HOST_SHARE}")
+    draft.figure("host_usable", usable_host, "B", formula=f"host RAM * {shares.PROCESS}")
     is_enough = split.host_ram_bytes <= usable_host
     draft.say("host.split_fits" if is_enough else "host.split_host_short", importance=HEAD,
               ram=f"{ram_gb:g}", host_usable=gib(usable_host), **values)  # fmt: skip
     return "fits" if is_enough else "does_not_fit"
 
 
-_HOST_GB_S = 51.0
-"""Two channels of DDR4-3200, where no host was named."""
 _REACHED = 0.7
 """Share of the host's bandwidth that decoding reaches."""
-_SPREAD = 1.6
+_SPREAD = 1.2
+"""Around what follows from a bandwidth: the share reached is 0.6 to 0.85."""
 
 
-def _of_parts(speed: TimeReport, split: MemoryReport, on_card: float) -> Range | None:
+def _of_parts(
+    speed: TimeReport, split: MemoryReport, on_card: float, host: Bandwidth
+) -> Range | None:
     """Tokens a second: the card's time for its layers and the host's for the rest.
 
     Every token reads the active weights of each once; the ceiling of the card is taken at the
@@ -168,10 +167,12 @@ def _of_parts(speed: TimeReport, split: MemoryReport, on_card: float) -> Range |
         return None
     active = (split.params_active or split.params) / split.params
     host_bytes = split.weights_bytes * active * (1 - on_card)
-    seconds = on_card / (speed.bound.tokens_per_s * _REACHED)
-    seconds += host_bytes / (_HOST_GB_S * GB * _REACHED)
-    rate = 1 / seconds
-    update = {"value": rate, "low": rate / _SPREAD, "high": rate * _SPREAD}
+    of_card = on_card / (speed.bound.tokens_per_s * _REACHED)
+    low, value, high = (
+        1 / (of_card + host_bytes / (rate * GB * _REACHED))
+        for rate in (host.low, host.value, host.high)
+    )
+    update = {"value": value, "low": low / _SPREAD, "high": high * _SPREAD}
     return speed.stream_tokens_per_s.model_copy(update=update)
 
 
@@ -185,9 +186,11 @@ def _say_speed(draft: Draft, speed: TimeReport, split: MemoryReport, on_card: fl
         why = "no card was named; a common one of this memory size"
         draft.assume([AssumptionOut(name="gpu", value=speed.gpu, unit="1", why=why)])
     bandwidth = next((a.value for a in speed.assumptions if a.name == "host"), None)
-    parts = _of_parts(speed, split, on_card) if on_card < 1 else None
-    if parts is not None and parts.value < stream.value:  # the cache pushes layers out as well
-        stream, bandwidth = parts, _HOST_GB_S
+    host = bandwidth_beside_a_card(draft.request)
+    parts = _of_parts(speed, split, on_card, host) if on_card < 1 else None
+    # the cache pushes layers out as well; what was said of the host counts in any case
+    if parts is not None and (host.is_said or parts.value < stream.value):
+        stream, bandwidth = parts, round(host.value)
         for name in ("value", "low", "high"):
             draft.figure(f"split speed {name}",
                          float(format_significant(getattr(stream, name), 2)), "token/s",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import Any
 
@@ -15,24 +14,10 @@ from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 
-_ON_CPU = re.compile(
-    r"(?:跑|溢|落|漏|放|分|掉)(?:到|去|在)了?\s?(?:cpu|内存)|(?:一半|部分|一部分|大半|不少).{0,8}(?:cpu|内存)"
-    r"|cpu.{0,6}(?:在跑|占|满|飙)|\d+%\s?/\s?\d+%\s?cpu"
-    r"|(?:spills?|falls?|fell|goes|went|runs?|running|ends? up|offload\w*)\s.{0,16}(?:cpu|ram)"
-    r"|half .{0,20}cpu|partly on (?:the )?cpu",
-    re.IGNORECASE,
-)
-_ANNOYED = re.compile(
-    r"慢|卡|为什么|为啥|咋|怎么|不想|全(?:部)?(?:放|上|用)?(?:在)?(?:显卡|gpu)"
-    r"|why|slow|crawl|stop|avoid|all on",
-    re.IGNORECASE,
-)
-
 
 def complains_of_cpu(request: Request) -> bool:
     """Whether a part runs on the CPU and that is what is wrong."""
-    text = request.search_query
-    return _ON_CPU.search(text) is not None and _ANNOYED.search(text) is not None
+    return request.says("hosts.partly_on_cpu") and request.says("hosts.annoyed")
 
 
 def say_on_cpu(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,29 +15,10 @@ from agent.toolbox.memory import MemoryReport
 from agent.toolbox.timing import TimeReport
 from tools.units import format_significant
 
-_COUNT = r"\d{1,2}|双|四|六|八|十二"
-_CHANNELS = re.compile(
-    rf"(?P<channels>{_COUNT})\s?-?(?:通道|channels?|ch)\D{{0,8}}"
-    rf"ddr(?P<kind>[45])(?:[ \-]?(?P<rate>\d{{4}}))?"
-    rf"|ddr(?P<kind2>[45])(?:[ \-]?(?P<rate2>\d{{4}}))?\D{{0,8}}"
-    rf"(?P<channels2>{_COUNT})\s?-?(?:通道|channels?|ch)",
-    re.IGNORECASE,
-)
-_RATES = {"4": 3200, "5": 4800}
+_RATES = {4: 3200, 5: 4800}
 """Transfers a second (millions) of a server's DDR4 and DDR5, where none were said."""
-_HAN = {"双": 2, "四": 4, "六": 6, "八": 8, "十二": 12}
-_STATED = re.compile(
-    r"(?:带宽|bandwidth)\D{0,6}(?P<a>\d{2,4})\s?gb/s|(?P<b>\d{2,4})\s?gb/s[^,。;]{0,12}(?:带宽|bandwidth)",
-    re.IGNORECASE,
-)
 _BYTES = 8
 """Bytes of one transfer of a channel."""
-_NAME = re.compile(
-    r"(?:(?P<sockets>dual|two|2\s?x|2\s?\*|双路|两路|双)\s?-?\s?(?:socket\s)?)?(?P<name>(?:(?:amd|intel)\s)?"
-    r"(?:epyc|xeon|至强|ryzen|锐龙|threadripper|core (?:i[3579]|ultra)|i[3579][ -]?\d{4,5}\w{0,2}"
-    r"|ampere ?one)(?:[ -]?[\w.]{1,12}){0,2})",
-    re.IGNORECASE,
-)
 _BY_CORES = (
     (8, 25.0, 51.0, 83.0, "two channels of DDR4-3200, as desktops and small machines have"),
     (16, 45.0, 83.0, 205.0, "two channels of DDR5-5200, or a share of a server's"),
@@ -48,6 +28,15 @@ _BY_CORES = (
 """(cores up to, lowest, usual, highest GB/s, why): channels * transfers a second * 8 bytes."""
 _SPREAD = 1.15
 """Around a bandwidth that follows from what was said."""
+
+
+_A_READERS = 8.0
+"""Tokens a second from which one person reads along without waiting."""
+_PATIENCE = 2.5
+"""Tokens a second below which nobody waits for an answer: work for the night."""
+_MUCH_RAM_GB = 128.0
+_CORES_OF_A_SERVER, _CORES_OF_A_DESKTOP = 32, 8
+"""Cores where none were said: with so much memory and more, and with less."""
 
 
 class Bandwidth(NamedTuple):
@@ -62,41 +51,52 @@ class Bandwidth(NamedTuple):
 
 def memory_bandwidth(request: Request) -> Bandwidth:
     """Bandwidth of the host that a question speaks of, with an interval and where it is from."""
-    text = request.search_query
-    stated = _STATED.search(text)
-    if stated is not None:
-        value = float(stated["a"] or stated["b"])
-        return Bandwidth(value, value / _SPREAD, value * _SPREAD, "as said", True)
-    found = _CHANNELS.search(text)
-    if found is not None:
-        written = (found["channels"] or found["channels2"]).lower()
-        channels = _HAN.get(written) or int(written)
-        rate = found["rate"] or found["rate2"] or _RATES[found["kind"] or found["kind2"]]
-        value = channels * float(rate) * _BYTES / 1000
-        why = f"{channels} channels, each {_BYTES} bytes a transfer"
-        return Bandwidth(value, value / _SPREAD, value * _SPREAD, why, True)
-    named = _NAME.search(text)
-    if named is not None:
-        return _named(named)
-    cores = cores_of(request)
+    return _said(request) or _by_cores(cores_of(request))
+
+
+def bandwidth_beside_a_card(request: Request) -> Bandwidth:
+    """The same of a machine with a card: of a desktop where neither cores nor more were said."""
+    return _said(request) or _by_cores(request.slots.vcpu or _CORES_OF_A_DESKTOP)
+
+
+def _by_cores(cores: int) -> Bandwidth:
     _, low, value, high, why = next(row for row in _BY_CORES if cores <= row[0])
     return Bandwidth(value, low, high, why, False)
 
 
-def _named(found: re.Match[str]) -> Bandwidth:
-    """A processor by its family; two sockets read faster, though never twice as fast for one."""
+def _said(request: Request) -> Bandwidth | None:
+    """Bandwidth that follows from what was said of the processor or its memory."""
+    said = request.processor
+    if said is None:
+        return None
+    if said.bandwidth_gb_s is not None:
+        return _as_said(said.bandwidth_gb_s, "as said")
+    if said.channels is not None and said.ddr is not None:
+        rate = said.mt_s or _RATES[said.ddr]
+        value = said.channels * rate * _BYTES / 1000
+        return _as_said(value, f"{said.channels} channels, each {_BYTES} bytes a transfer")
+    return _named(said.name, sockets=said.sockets) if said.name is not None else None
+
+
+def _as_said(value: float, why: str) -> Bandwidth:
+    return Bandwidth(value, value / _SPREAD, value * _SPREAD, why, True)
+
+
+def _named(name: str, *, sockets: int) -> Bandwidth | None:
+    """A processor by its family; two sockets read faster, though never twice as fast for one.
+
+    None where the table does not know it: its cores then say more.
+    """
     from tools.speed import card
 
-    row = card(f"CPU {found['name']}")
-    value, why = row.bytes_per_s / 1e9, row.notes[0]
-    if found["sockets"] is None:
-        return Bandwidth(value, value / 1.5, value * 1.5, f"{found['name']}: {why}", True)
-    why = f"{found['name']}: {why} a socket; a program that minds NUMA gains from the second"
+    row = card(f"CPU {name}")
+    if row.notes == card("CPU").notes:
+        return None
+    value, why = row.bytes_per_s / 1e9, f"{name}: {row.notes[0]}"
+    if sockets == 1:
+        return Bandwidth(value, value / 1.5, value * 1.5, why, True)
+    why += " a socket; a program that minds NUMA gains from the second"
     return Bandwidth(value * 1.3, value * 0.8, value * 2.0, why, True)
-
-
-_MUCH_RAM_GB = 128.0
-_CORES_OF_A_SERVER, _CORES_OF_A_DESKTOP = 32, 8
 
 
 def cores_of(request: Request) -> int:
@@ -107,7 +107,7 @@ def cores_of(request: Request) -> int:
 
 def names_processor(request: Request) -> bool:
     """Whether a question names a processor by its family."""
-    return _NAME.search(request.search_query) is not None
+    return request.processor is not None and request.processor.name is not None
 
 
 def speed_calls(
@@ -128,12 +128,6 @@ def speed_calls(
     }  # fmt: skip
     said = {name: value for name, value in said.items() if value is not None}
     return tuple(Call("estimate_time_and_cost", {**said, "gpu": place}) for place in places)
-
-
-_A_READERS = 8.0
-"""Tokens a second from which one person reads along without waiting."""
-_PATIENCE = 2.5
-"""Tokens a second below which nobody waits for an answer: work for the night."""
 
 
 def say_host_speed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from agent.answer import AssumptionOut
@@ -14,14 +13,6 @@ from agent.request import Request
 from agent.toolbox.items import ItemReport, kind_of
 from tools.units import format_significant
 
-_ON_CPU = re.compile(
-    r"(?<![a-z])(?:on|with|only|just|using|plain)\s(?:an?\s|the\s|my\s|just\s|only\s)?"
-    r"(?:\d+[- ]?cores?\s)?cpus?(?![a-z])"
-    r"|cpu[ -]?only|(?:用|在|纯|只有|只用|拿|靠)\s?(?:\d+\s?核)?(?:的)?\s?cpu"
-    r"|cpu\s?(?:上|跑|推理|转写|够|行|能|慢)"
-    r"|没有?(?:显卡|gpu)|without (?:a )?gpu|no gpu",
-    re.IGNORECASE,
-)
 _CORES = 8
 """Cores of a desktop or a small cloud machine, where none were said."""
 _PROGRAM, _FORMAT = "faster-whisper", "int8"
@@ -33,7 +24,7 @@ def applies(request: Request, context: Context) -> bool:
     if slots.model is None or slots.task == "train" or slots.has_card:
         return False
     is_on_cpu = slots.gpu == "none" or (slots.vcpu is not None and slots.instance is None)
-    is_on_cpu = is_on_cpu or _ON_CPU.search(request.search_query) is not None
+    is_on_cpu = is_on_cpu or request.says("hosts.on_cpu", "hosts.no_card")
     return is_on_cpu and kind_of(slots.model) == "speech"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.telling.draft import BODY, DETAIL, Draft
 from agent.answering.telling.numbers import gib, whole
 from agent.request import Request
@@ -14,33 +12,10 @@ _SINGLE = 4
 """Streams up to which the weights, not arithmetic or the cache, bound the speed."""
 
 
-_SPEED = re.compile(
-    r"tok(?:en)?s?\s?(?:/|per|a)\s?s|(?<![a-z])t/s|decode speed"
-    r"|每秒(?:多少|几|大概|能)?.{0,6}(?:token|字)"
-    r"|how (?:fast|quick)|(?:token|字)/秒"
-    r"|(?<!下载)(?<!加载)(?<!读取)(?<!读盘)(?<!网络)(?<!磁盘)(?<!硬盘)(?<!传输)(?<!启动)(?<!通信)速度"
-    r"|多快|快不快|首字|首个? ?token|吞吐|throughput|延迟"
-    r"|(?:每|一)(?:秒|分钟)[^,。;?!\d]{0,10}(?:张|条|帧|个)|(?:秒|s)/(?:张|图)"
-    r"|(?<![a-z])(?:fps|it/s|s/it)(?![a-z])"
-    r"|(?<![a-z])(?:sec(?:ond)?s?|s|minutes?)\s?(?:per|/|an?|each|for one)\s?"
-    r"(?:image|img|picture|clip|video)"
-    r"|(?:images?|imgs?|pictures|frames|texts|items)\s?(?:per|/|an?)\s?"
-    r"(?:s(?:ec(?:ond)?)?|min(?:ute)?)(?![a-z])"
-    r"|(?<![a-z])(?<!network )(?<!disk )(?<!link )(?<!download )(?<!loading )(?<!read )"
-    r"(?:ttft|latency|speed|tps)(?![a-z])",
-    re.IGNORECASE,
-)
-_FIT = re.compile(
-    r"(?<![a-z])(?:fits?|enough|oom|can (?:i|it|we|a|this)|will (?:it|this)|possible|hold)(?![a-z])"
-    r"|放得?下|放不放|装得下|能跑|能不能|能放|能上|够|跑得(?:动|起|了)|带得动|行不|行吗|可以吗|会爆",
-    re.IGNORECASE,
-)
-
-
 def asks_speed(request: Request) -> bool:
     """Whether tokens per second, or the wait for the first, are asked for on a card."""
-    has_card = request.slots.has_card
-    return has_card and _SPEED.search(request.search_query) is not None
+    is_rate = request.says("speed.rate") or "speed.tokens_per_s" in request.amounts
+    return request.slots.has_card and is_rate
 
 
 def asks_training_speed(request: Request) -> bool:
@@ -51,7 +26,7 @@ def asks_training_speed(request: Request) -> bool:
 
 def asks_fit(request: Request) -> bool:
     """Whether it is asked too if the run fits."""
-    return _FIT.search(request.search_query) is not None
+    return request.says("speed.fit")
 
 
 def say_ceiling(

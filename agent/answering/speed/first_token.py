@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.speed import plans
 from agent.answering.telling.draft import HEAD, TYPICAL_CHARACTERS, Draft
@@ -12,31 +10,15 @@ from agent.request import Request
 from agent.toolbox.registries import GpuReport, ModelReport
 from tools.units import format_significant
 
-_WAIT = re.compile(
-    r"(?<![a-z])(?:ttft|prefill|prompt processing)(?![a-z])|(?:time to|wait for)(?: the)?"
-    r" first (?:token|word)"
-    r"|first[- ]token|首\s?个?\s?(?:字|token|词)|预填充",
-    re.IGNORECASE,
-)
-_REMEDY = re.compile(
-    r"what (?:helps|can (?:i|we) do|would help|to do)|how (?:do|can|could|would|should|to)\b"
-    r"|(?<![a-z])(?:reduce|lower|cut|shorten|improve|speed up|bring down|fix|optimi[sz]e"
-    r"|help)(?![a-z])"
-    r"|too (?:slow|long|high)|怎么(?:降|减|优化|办|缩短|提|弄|改|才能|加快)"
-    r"|降低|降下来|优化|缩短|太慢|太长|太久|太高"
-    r"|有什么办法|能快(?:点|些)",
-    re.IGNORECASE,
-)
 _INTENTS = ("serving_plan", "time_estimate", "concept", "fit_check", "multi_gpu_plan")
 
 
 def applies(request: Request, context: Context) -> bool:
     """True where a served model's wait for the first token is to become shorter."""
-    slots, text = request.slots, request.search_query
+    slots = request.slots
     has_job = slots.has_model and slots.task != "train"
-    has_card = slots.has_card
-    is_asked = _WAIT.search(text) is not None and _REMEDY.search(text) is not None
-    return has_job and has_card and is_asked and request.intent in _INTENTS
+    is_asked = request.says("speed.first_token") and request.says("speed.remedy")
+    return has_job and slots.has_card and is_asked and request.intent in _INTENTS
 
 
 def compose(request: Request, context: Context) -> Plan:

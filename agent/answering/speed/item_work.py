@@ -1,41 +1,32 @@
-"""Work that a question names in other terms: a public data set, or requests a day."""
+"""Work that a question names in other terms: a public data set, requests a day, texts of each."""
 
 from __future__ import annotations
 
-import re
 import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from agent.answering.telling.draft import HEAD, Draft
+from agent.answering.telling.numbers import count
 from agent.request import Request
+from tools.units import format_significant
 
 _DAY_S = 86_400
-_IN_ALL = re.compile(
-    r"几天|多久|多长时间|what (?:would|will) .{0,20}cost|how (?:long|many days)", re.IGNORECASE
-)
-_OF_MEMORY = re.compile(
-    r"显存|放得下|装得下|够不?够|vram|memory|(?<![a-z])(?:fit|oom)|能训|训得|能跑|batch",
-    re.IGNORECASE,
-)
 
 
 class DataSet(NamedTuple):
-    """A public data set: what names it, its training images, who says so."""
+    """A public data set: its training images, and who says so."""
 
-    words: re.Pattern[str]
     samples: int
     source: str
 
 
 @cache
-def _sets() -> tuple[DataSet, ...]:
+def _sets() -> dict[str, DataSet]:
     text = files("agent.answering").joinpath("data/data_sets.toml").read_text("utf-8")
-    return tuple(
-        DataSet(re.compile(rf"(?<![a-z]){row['words']}", re.IGNORECASE), row["samples"],
-                row["source"])
-        for row in tomllib.loads(text)["set"]
-    )  # fmt: skip
+    rows = tomllib.loads(text)["set"]
+    return {row["name"]: DataSet(row["samples"], row["source"]) for row in rows}
 
 
 def data_set_of(request: Request) -> DataSet | None:
@@ -43,21 +34,28 @@ def data_set_of(request: Request) -> DataSet | None:
     slots = request.slots
     if slots.task != "train" or slots.samples is not None or slots.epochs is None:
         return None
-    return next((s for s in _sets() if s.words.search(request.search_query)), None)
+    return _sets().get(request.data_set or "")
 
 
 def is_time_of_set(request: Request) -> bool:
     """Epochs over such a set on a card, with no word of memory: its time is asked for."""
-    is_set = data_set_of(request) is not None
-    return is_set and _OF_MEMORY.search(request.search_query) is None
+    return data_set_of(request) is not None and not request.says("speed.of_memory")
 
 
 def is_daily(request: Request) -> bool:
     """Whether a count is one of requests a day, to be kept up with rather than worked off."""
-    slots, text = request.slots, request.search_query
+    slots = request.slots
     amount, rate = slots.samples or slots.rows, slots.request_rate_per_s
     is_mean = amount is not None and rate is not None and abs(amount / rate - _DAY_S) < 1
-    return is_mean and slots.task != "train" and _IN_ALL.search(text) is None
+    return is_mean and slots.task != "train" and not request.says("speed.in_all")
+
+
+def load(request: Request) -> float | None:
+    """Items a second: the requests, times what each of them asks for."""
+    slots = request.slots
+    if slots.request_rate_per_s is None:
+        return None
+    return slots.request_rate_per_s * (slots.items_per_request or 1)
 
 
 def completed(request: Request) -> Request:
@@ -71,3 +69,32 @@ def completed(request: Request) -> Request:
     else:
         return request
     return request.model_copy(update={"slots": slots.model_copy(update=changed)})
+
+
+def record_load(draft: Draft, asked: Request) -> str | None:
+    """Records and says what makes a load a rate of items; the rate as told, None without one.
+
+    Args:
+        draft: The answer in the making.
+        asked: The request as it was read, with its daily count.
+    """
+    slots, rate = asked.slots, load(asked)
+    if rate is None or slots.request_rate_per_s is None:
+        return None
+    told = format_significant(rate, 3)
+    draft.figure("requests_per_s", rate, "1/s", sources=("user:request_rate_per_s",))
+    if slots.items_per_request:
+        draft.figure("items_per_request", slots.items_per_request, "1",
+                     sources=("user:items_per_request",))  # fmt: skip
+        draft.figure("asked_per_s", slots.request_rate_per_s, "1/s",
+                     sources=("user:request_rate_per_s",))  # fmt: skip
+        draft.say("placement.pairs", rate=told, each=slots.items_per_request,
+                  asked=f"{slots.request_rate_per_s:g}", importance=HEAD)  # fmt: skip
+    elif is_daily(asked):
+        amount = slots.samples or slots.rows or 0
+        draft.figure("requests_a_day", amount, "1", sources=("user:samples",))
+        draft.figure("seconds_of_a_day", _DAY_S, "s", formula="24 * 3600")
+        draft.figure("mean_rate", rate, "1/s", formula="requests_a_day / seconds_of_a_day")
+        draft.say("items.daily", amount=count(amount, draft.language), rate=told,
+                  importance=HEAD)  # fmt: skip
+    return told

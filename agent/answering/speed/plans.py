@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import Any
 
@@ -21,7 +20,6 @@ from agent.answering.telling.numbers import count as told_count
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.parts import say_parts
 from agent.answering.telling.run_words import (
-    LANGUAGE_KINDS,
     concurrency_cap,
     joined,
     memory_arguments,
@@ -37,12 +35,10 @@ from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.timing import TimeReport
 from tools.memory import cache_pool
-from tools.models import try_find_model
+from tools.models import LANGUAGE_KINDS, WRITING_KINDS, try_find_model
 from tools.units import format_significant
 
 _LONG_SEQUENCE = 16_384
-_WRITES = (*LANGUAGE_KINDS, "seq2seq")
-"""Kinds whose speed is one of tokens."""
 _NODE = 8
 """GPUs of a full machine."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
@@ -109,10 +105,7 @@ def _is_mixture(request: Request) -> bool:
     """Whether a mixture of experts is trained: by the registry, or by the words."""
     match = try_find_model(request.slots.model) if request.slots.model else None
     is_known = match is not None and match.spec.kind == "moe-lm"
-    return is_known or _MIXTURE.search(request.search_query) is not None
-
-
-_MIXTURE = re.compile(r"(?<![a-z])moe(?![a-z])|mixture[- ]of[- ]experts|混合专家", re.IGNORECASE)
+    return is_known or request.says("speed.mixture")
 
 
 # ---- layout over cards
@@ -303,7 +296,7 @@ def serving_plan(
             importance=DETAIL,
         )
     fits_none = not found.is_split and _say_cache(draft, report)
-    is_on_card = slots.has_card and report.kind in _WRITES and not found.is_split
+    is_on_card = slots.has_card and report.kind in WRITING_KINDS and not found.is_split
     if is_on_card and found.verdict != "does_not_fit":
         yield from _speed(draft, report)
     verdict = found.verdict

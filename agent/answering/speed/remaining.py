@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Generator
 
 from agent.answer import Answer
@@ -14,23 +13,6 @@ from agent.request import Request
 from agent.toolbox import ToolResult
 from tools.units import format_significant
 
-_IMAGES = re.compile(
-    r"images?|photos?|pictures?|jpe?gs?|pngs?|frames?|[张幅](?![卡])|图片|照片", re.IGNORECASE
-)
-_DEADLINE = re.compile(
-    r"(?:done|finish(?:ed)?|complete[d]?|ready|through)\s(?:in|within|by|before|over)|within"
-    r"|by (?:tomorrow|tonight|monday|friday|the weekend)|deadline|in \d+ ?(?:h|hours?|days?)"
-    r"|overnight|(?:内|之内|以内|天内|小时内)|跑完|处理完|搞定|做完|弄完",
-    re.IGNORECASE,
-)
-_HOW_FAST = re.compile(
-    r"how (?:many|fast)|throughput|per second|/s(?![a-z])|几张|多少张?卡|几块|多快|每秒|吞吐"
-    r"|够不够|够吗",
-    re.IGNORECASE,
-)
-_PER_SECOND = re.compile(
-    r"(?:it|iter|step)s?/s(?:ec)?\s?(?:[=:]|是|为|of|at)?\s?(?P<n>\d+(?:\.\d+)?)", re.IGNORECASE
-)
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
@@ -48,19 +30,16 @@ def _pace(request: Request) -> float | None:
     slots = request.slots
     if slots.step_s is not None:
         return slots.step_s
-    said = _PER_SECOND.search(request.search_query)
-    rate = slots.steps_per_s or (float(said["n"]) if said is not None else None)
-    return 1 / rate if rate else None
+    return 1 / slots.steps_per_s if slots.steps_per_s else None
 
 
 def _is_due(request: Request) -> bool:
     """Items to run through a model by a time that was said."""
-    slots, text = request.slots, request.search_query
+    slots = request.slots
     is_inference = slots.task != "train" and slots.method is None and slots.epochs is None
     is_open = slots.hours and is_inference and slots.price is None and slots.budget is None
-    if not is_open or not (_DEADLINE.search(text) and _HOW_FAST.search(text)):
-        return False
-    return bool(slots.samples or slots.rows)
+    is_by_then = request.says("speed.deadline", "speed.due") and request.says("speed.how_fast")
+    return bool(is_open and is_by_then and (slots.samples or slots.rows))
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -127,7 +106,7 @@ def _due(draft: Draft) -> Steps:
     said = slots.samples or slots.rows or 0
     amount, hours = float(said), slots.hours or 1.0
     rate = amount / (hours * 3600)
-    is_image = _IMAGES.search(draft.request.search_query) is not None
+    is_image = draft.request.says("speed.images")
     unit = draft.phrase("remaining.unit_image" if is_image else "remaining.unit_row")
     draft.figure("items", amount, "1", sources=("user:samples",))
     draft.figure("seconds", hours * 3600, "s", formula="hours * 3600")
@@ -160,7 +139,7 @@ def _cards(draft: Draft, rate: float) -> Generator[tuple[Call, ...], tuple[ToolR
         return False
     arguments = {"model": slots.model, "gpu": slots.gpu, "params_b": slots.params_b,
                  "precision": slots.precision, "image_px": slots.img_size,
-                 "item": "image" if _IMAGES.search(draft.request.search_query) else None,
+                 "item": "image" if draft.request.says("speed.images") else None,
                  }  # fmt: skip
     results = yield (Call("item_speed", {k: v for k, v in arguments.items() if v is not None}),)
     report = results[0].report

@@ -33,7 +33,7 @@ _FACTOR = {
     "mb": 1e-3,
 }
 _FREE = "free"
-"""No slot: what is free now."""
+"""No slot: what is free now, or a disk."""
 _LARGEST_CARD_GB = 400
 
 
@@ -99,9 +99,10 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
     before = re.split(r"[,。;\n?!]", text[max(0, amount.start - 16) : amount.start])[-1]
     behind = re.split(r"[,。;\n?!]", text[amount.end : amount.end + 16])[0]
     close = text[max(0, amount.start - 4) : amount.start], text[amount.end : amount.end + 10]
+    own = _NEXT_SIZE.split(behind)[0][:12]
     for name in ("dataset", "disk"):
-        if _table(f"{name}_behind").has(behind[:12]) or _table(f"{name}_before").has(before):
-            return "dataset" if name == "dataset" else None
+        if _table(f"{name}_behind").has(own) or _table(f"{name}_before").has(before):
+            return "dataset" if name == "dataset" else _FREE
     if _table("free_before").has(before[-6:]) or _table("free_behind").has(behind[:12]):
         return None if "卡" in behind[:6] else _FREE
     if _OWN_MEMORY.match(behind):
@@ -110,7 +111,7 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
         return "model_size_mb"
     if not board.has("card") and _COMPUTER.match(behind):
         return "host_ram_gb"
-    if _table("card_behind").has(close[1]) or _table("card_before").has(before[-8:]):
+    if _table("card_behind").has(close[1]) or _table("card_before").has(_of_cards(before)[-8:]):
         return "gpu_mem_gb" if amount.gb <= _LARGEST_CARD_GB else "total_mem_gb"
     if _table("host_behind").has(_OF.sub("", behind)[:14]) or _table("host_before").has(
         before[-12:]
@@ -123,6 +124,12 @@ def _slot_of(text: str, amount: Amount, board: Board) -> str | None:
     if _PLACE.search(before) and amount.gb <= _LARGEST_CARD_GB:
         return "gpu_mem_gb"
     return _slot_of_need(before, behind)
+
+
+def _of_cards(before: str) -> str:
+    """What stands in front of a size behind the words that there is no card."""
+    ends = [hit.end for hit in table("words", "no_gpu").find(before)]
+    return before[max(ends, default=0) :]
 
 
 def _slot_of_need(before: str, behind: str) -> str | None:
@@ -138,6 +145,8 @@ def _slot_of_total(amount: Amount, board: Board) -> str:
     return "gpu_mem_gb" if is_one else "total_mem_gb"
 
 
+_NEXT_SIZE = re.compile(r"\d{1,5}\s?[gt]i?b?(?![a-z])")
+"""Where the words behind a size are those of another one ("32gb 512gb ssd")."""
 _COMPUTER = re.compile(
     r"\s?(?:的)?(?:laptop|notebook|pc|desktop|macbook|computer|笔记本|电脑|台式机?|轻薄本|小主机|迷你主机)"
     r"(?![a-z])(?!\s?的?(?:显卡|gpu))"
