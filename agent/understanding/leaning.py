@@ -10,7 +10,12 @@ from agent.understanding.data import load
 from agent.understanding.phrases import table
 from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
-from agent.understanding.terse import asks_card_figure, asks_trait_of_it, is_only_settings
+from agent.understanding.terse import (
+    asks_card_figure,
+    asks_trait_of_it,
+    asks_trait_of_type,
+    is_only_settings,
+)
 from agent.understanding.text import Document
 
 _SUBJECT = ("model", "params_b", "model_size_mb")
@@ -48,7 +53,7 @@ def leans_on(
     last = history[-1]
     if table("conversation", "fresh_start").has(text) or asks_card_figure(text, out):
         return None
-    if asks_trait_of_it(text, out, last):
+    if asks_trait_of_it(text, out, last) or asks_trait_of_type(text, board, last):
         return last
     marked = corrected or _is_marked(text) or _answers(last, text)
     has_subject = any(out.get(slot) is not None for slot in _SUBJECT)

@@ -64,7 +64,13 @@ from agent.understanding.resolution import Resolution
 from agent.understanding.resolve import resolve
 from agent.understanding.scope import is_out_of_scope, opening_of, points_back, set_aside
 from agent.understanding.taken_back import drop_taken_back
-from agent.understanding.terse import asks_card_figure, is_only_settings, said_again, still_ranges
+from agent.understanding.terse import (
+    asks_card_figure,
+    asks_trait_of_type,
+    is_only_settings,
+    said_again,
+    still_ranges,
+)
 from agent.understanding.text import Document, blanked
 from agent.understanding.topics import has_telling_topic, search_query, told_lines, topics_of
 from agent.understanding.validity import absurd_slots, invalid_values
@@ -336,6 +342,8 @@ def _without_settings(document: Document, board: Board) -> str:
 
 def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[Request]) -> Intent:
     """Its own where a follow-up asks something itself, else that of the turn before."""
+    if own in _OF_A_TYPE and asks_trait_of_type(turn.document.text.strip(), turn.board, base):
+        return base.intent
     if own == "concept" and turn.asked <= {"define", "term"} and _changes_job(turn, base):
         return base.intent  # "换qlora省多少": the job before with another setting
     if base.intent in _SUMS and is_only_settings(turn.document.text.strip(), turn.board):
@@ -353,6 +361,8 @@ def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[R
     return "fit_check" if base.intent == "oom_diagnosis" else base.intent
 
 
+_OF_A_TYPE: tuple[Intent, ...] = ("concept", "fit_check", "network_distributed")
+"""Kinds that a question about a trait of a type may be taken for."""
 _SUMS: tuple[Intent, ...] = ("cost_estimate", "time_estimate", "spot_checkpoint", "io_bottleneck")
 """Kinds of questions whose answer is one sum of the numbers said."""
 

@@ -97,6 +97,17 @@ def asks_trait_of_it(text: str, out: Resolution, last: Request) -> bool:
     return pointing and table("conversation", "card_traits").has(text)
 
 
+_SUBJECTS = ("card", "model_match", "model_family", "params_b", "instance_mention", "gpu_mem_gb")
+
+
+def asks_trait_of_type(text: str, board: Board, last: Request) -> bool:
+    """Whether a few words ask more of the type that was looked up ("total vram? nvlinked?")."""
+    is_of_type = last.intent == "catalog_lookup" and last.slots.instance is not None
+    if not is_of_type or len(text) > _LONGEST // 2 or any(board.has(slot) for slot in _SUBJECTS):
+        return False
+    return table("conversation", "type_traits").has(text)
+
+
 def still_ranges(text: str, board: Board, last: Request) -> list[tuple[int, int]]:
     """Where "还是" means "still": it opens a clause that only names what was so before."""
     found: list[tuple[int, int]] = []

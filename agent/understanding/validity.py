@@ -148,16 +148,19 @@ def _unknown_cards(document: Document, out: Resolution) -> list[InvalidValue]:
 
 def _unknown_card(given: str, candidates: tuple[str, ...]) -> InvalidValue:
     near = ", ".join(candidates[:4])
-    hint_zh = f"最接近的是 {near}" if near else "请给出显存大小和计算能力"
-    hint_en = f"closest: {near}" if near else "give its memory and compute capability"
+    hint_zh = f";真实存在、名字最接近的是 {near}" if near else ""
+    hint_en = f" The nearest real ones: {near}." if near else ""
     return InvalidValue(
         field="gpu",
         given=given,
         allowed=near or "a known card",
-        message_zh=f"没有查到 {given} 这款显卡({hint_zh});请确认型号,或给出显存。",
+        message_zh=(
+            f"没有查到 {given} 这款显卡:已知的卡里不存在这个型号{hint_zh}。"
+            "请确认型号,或给出显存大小和计算能力。"
+        ),
         message_en=(
-            f"There is no card {given} that is known here ({hint_en}); "
-            "check the name or give its memory."
+            f"There is no such card as {given}: it is not in the table of known cards.{hint_en} "
+            "Check the name, or give its memory and compute capability."
         ),
     )
 
@@ -170,7 +173,7 @@ def _card_shapes() -> tuple[re.Pattern[str], ...]:
     after = "|".join(phrase_pattern(p, open_start=True) for p in rows["card_place_behind"])
     named = (
         r"(?P<name>(?:rtx|gtx|geforce rtx|quadro|tesla|radeon|mi)\s?-?[a-z]?\d{2,4}[a-z]{0,2}"
-        r"(?:\s?(?:ti|super))?)(?![a-z0-9])"
+        r"(?:\s?(?:ti|super)){0,2})(?![a-z0-9])"
     )
     hundreds = r"(?P<name>[abhlv][1-9]00[a-z]?)(?![a-z0-9.\-])"  # as makers of servers name them
     plain = r"(?P<name>[abhlvtp]\d{1,4}[a-z]{0,2})(?![a-z0-9.\-])"

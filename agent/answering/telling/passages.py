@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 
 from agent.answering.telling.draft import BODY, Draft
 from agent.answering.telling.sources import say_cited, say_errata
@@ -17,13 +20,13 @@ _BREAKS = re.compile(r"[\s*`_<>\[\]]+")
 """What would end the line that a name stands in, or dress it up."""
 _TERM = re.compile(r"[A-Z].*[A-Z]|\d")
 """A name rather than a word of English: GQA, NVLink, NF4."""
-_COMMON = frozenset(
-    "a about against an and any are as at be between better can choose compare compared cost "
-    "difference do does explain for from good has have how i in is it like mean means much my need "
-    "of on one or should than that the there to use used value versus vs what when which why will "
-    "with work you".split()
-)
-_NO_TERMS = frozenset("gpu gpus cpu ai llm llms ram vram".split())
+
+
+@cache
+def _words(group: str) -> frozenset[str]:
+    """A group of data/passage_words.toml."""
+    text = files("agent.answering").joinpath("data", "passage_words.toml").read_text("utf-8")
+    return frozenset(tomllib.loads(text)[group])
 
 
 def on_the_point(passages: list[PassageOut], request: Request) -> list[PassageOut]:
@@ -74,7 +77,8 @@ def _heading(passage: PassageOut) -> str:
 def _is_name(word: str) -> bool:
     """A name rather than a word: with two capitals, a digit, or a capital that opens it."""
     is_name = bool(_TERM.search(word)) or word[0].isupper()
-    return is_name and len(word) > 1 and word.casefold() not in _COMMON | _NO_TERMS
+    no_name = _words("common") | _words("chat") | _words("everywhere")
+    return is_name and len(word) > 1 and word.casefold() not in no_name
 
 
 def _holds(passage: PassageOut, name: str) -> bool:
@@ -89,7 +93,7 @@ def _joined(text: str) -> str:
 
 def _units(text: str) -> set[str]:
     """Latin words and pairs of Han characters of a text."""
-    words = {w.casefold() for w in _WORD.findall(text)} - _COMMON
+    words = {w.casefold() for w in _WORD.findall(text)} - _words("common")
     pairs = {run[i : i + 2] for run in _HAN.findall(text) for i in range(len(run) - 1)}
     return words | pairs
 

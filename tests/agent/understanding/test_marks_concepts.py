@@ -22,6 +22,7 @@ from agent.understanding import parse
         ("concepts.compute", "how many TFLOPS has an L40"),
         ("concepts.nvlink", "are the cards NVLinked"),
         ("concepts.goes_on", "那 L20 呢"),
+        ("concepts.goes_on", "and on an L20?"),
         ("concepts.said_same", "A10G 和 A10 是不是一回事"),
         ("concepts.said_same", "the L20 is just a rebadged L40, no?"),
         ("concepts.full_method", "全参微调和 LoRA 差多少"),
@@ -90,3 +91,39 @@ def test_a_cap_stays_in_a_follow_up_and_goes_with_another_number() -> None:
     longer = parse("and with seq 8192?", [first])
     assert longer.slots.concurrency_is_cap
     assert parse("what about 200 concurrent users?", [first]).slots.concurrency_is_cap is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HFU 和 GPU 利用率不是一回事吧,训练还是慢",
+        "is MFU the same thing as GPU utilization?",
+        "显卡利用率跟 MFU 有啥区别,数据加载也不快",
+    ],
+)
+def test_terms_told_apart_are_explained(text: str) -> None:
+    assert parse(text).intent == "concept"
+
+
+@pytest.mark.parametrize("text", ["GPU 利用率只有 20%,数据加载太慢", "GPU 利用率上不去,盘太慢"])
+def test_a_low_use_is_no_question_of_terms(text: str) -> None:
+    assert parse(text).intent != "concept"
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [("RTX 8090 能跑 14B 吗", "RTX 5090"), ("is the RTX 9080 Ti Super ok for 7B?", "SUPER")],
+)  # fmt: skip
+def test_a_made_up_card_is_told_with_the_nearest_real_ones(text: str, near: str) -> None:
+    (value,) = parse(text).invalid
+    assert near in value.allowed
+    assert "不存在" in value.message_zh
+    assert "no such card" in value.message_en
+
+
+def test_a_trait_asked_behind_a_type_is_that_types() -> None:
+    first = parse("g5.12xlarge on AWS, which GPUs?")
+    second = parse("and how much vram together?", [first])
+    assert second.slots.instance == "g5.12xlarge"
+    assert second.intent == "catalog_lookup"
+    assert parse("what does QLoRA mean", [first]).slots.instance is None
