@@ -132,3 +132,33 @@ def test_where_nothing_is_known_to_do_one_condition_is_dropped(advisor: Advisor)
 )
 def test_other_questions_about_links_are_left_alone(advisor: Advisor, question: str) -> None:
     assert "符合条件" not in advisor.ask(question).text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "两张 24G 以上,支持 NVLink,100G RDMA",
+        "2 GPUs with at least 24 GB each, NVLink and 100G RDMA",
+        "8 卡 80G 带 NVLink 和 RDMA",
+    ],
+)
+def test_a_bare_list_of_conditions_is_a_search(advisor: Advisor, question: str) -> None:
+    need = parse(question).need
+    assert need is not None
+    assert need.nvlink
+    assert need.rdma
+    found = advisor.ask(question)
+    assert found.intent == "catalog_lookup"
+    assert all(has_nvlink(offer) and offer.rdma for offer in _listed(found))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "两台 8 卡 80G NVLink 100G RDMA 扩展效率多少",
+        "2 张 80G 卡走 NVLink 和 RDMA 差多少",
+        "8 张 80G NVLink+RDMA 全参微调 70B",
+    ],
+)
+def test_conditions_beside_another_question_are_no_search(question: str) -> None:
+    assert parse(question).need is None

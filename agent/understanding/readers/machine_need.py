@@ -20,11 +20,14 @@ from agent.understanding.readers.need_amounts import (
     holes,
     read_cards_counted,
     read_least_amounts,
+    without_counts,
 )
+from agent.understanding.text import blanked
 
 _FILE = "machine_need"
-_SHORT = 160
-"""Characters of a text that is little more than its list of conditions."""
+_MORE_WORDS = 3
+"""Words, or Chinese characters, that a list of conditions may have beside them."""
+_WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]")
 _MOST = 20
 _RDMA_KINDS = {"erdma", "rdma", "roce", "infiniband", "efa"}
 
@@ -41,7 +44,7 @@ def read_machine_need(
         budget: Where the budget stands.
     """
     asks_cards = _table("cards_asked").has(text)
-    if not asks_cards and not _table("machines").has(text):
+    if not asks_cards and not _table("machines").has(text) and not _is_bare_list(text, slots):
         return None
     points: dict[str, Any] = {}
     rest = _without_denied(text, points)
@@ -59,7 +62,21 @@ def read_machine_need(
     points = {name: value for name, value in points.items() if value is not None}
     if not points:
         return None
-    return MachineNeed(**points, asks_cards=asks_cards, is_list=len(text.strip()) <= _SHORT)
+    return MachineNeed(**points, asks_cards=asks_cards, is_list=_is_list(rest))
+
+
+def _is_list(rest: str) -> bool:
+    """Whether a text without its amounts is little more than a list of conditions."""
+    from tools.catalog import scan_providers
+    from tools.gpus import scan_gpus
+
+    rest = without_counts(rest)
+    names = [(m.start, m.end) for m in scan_gpus(rest)]
+    names += [(m.start, m.end) for m in scan_providers(rest)]
+    rest = blanked(rest, names)
+    for group in ("features", "machines", "cards_asked", "whole", "small_words"):
+        rest = blanked(rest, [(hit.start, hit.end) for hit in _table(group).every(rest)])
+    return len(_WORD.findall(rest)) <= _MORE_WORDS
 
 
 def _table(name: str) -> PhraseTable:
@@ -67,6 +84,18 @@ def _table(name: str) -> PhraseTable:
 
 
 # ---- what is not wanted
+
+
+_LONGEST_LIST = 80
+"""Characters of a text that is nothing but a list of conditions."""
+
+
+def _is_bare_list(text: str, slots: Slots) -> bool:
+    """Whether a short text lists what a machine has and nothing else: cards, NVLink, RDMA."""
+    features = {hit.value for hit in _table("features").every(text)}
+    is_sized = slots.gpu_mem_gb is not None or (slots.gpu_count or 1) > 1
+    is_short = len(text) <= _LONGEST_LIST and not _table("asks_else").has(text)
+    return len(features) > 1 and is_sized and is_short and slots.nodes is None
 
 
 def _without_denied(text: str, points: dict[str, Any]) -> str:
