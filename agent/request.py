@@ -17,8 +17,8 @@ Goal = Literal[
     "largest_batch", "longest_context", "most_concurrent", "fewest_cards", "smallest_card"
 ]
 """The number that an inverse question looks for."""
-Period = Literal["minute", "hour", "day", "week", "month", "year"]
-"""A span of time that an amount of money is said for."""
+Period = Literal["minute", "day", "week", "year"]
+"""A span of time that an amount of money is said for and not kept as."""
 
 
 Opening = Literal["greeting", "unfinished", "machines_for_ai"]
@@ -37,7 +37,7 @@ class Money(_Record):
     currency: str | None = None
     per: Literal["hour", "month", "total"] | None = None
     period: Period | None = None
-    """The span that was said: amounts a day are kept as amounts an hour."""
+    """The span that was said, where another is kept: amounts a day are kept as amounts an hour."""
 
 
 class Slots(_Record):
@@ -141,6 +141,8 @@ class Slots(_Record):
     samples: int | None = None
     tokens: int | None = None
     tokens_per_sample: int | None = None
+    lengths_vary: bool | None = None
+    """Whether `tokens_per_sample` is an average: the longest samples are longer."""
     rows: int | None = None
     columns: int | None = None
     hours: float | None = None
@@ -180,6 +182,11 @@ class Slots(_Record):
     def has_card(self) -> bool:
         """Whether a card is named; "none" says that there is none."""
         return self.gpu not in (None, "none")
+
+    @property
+    def sample_length(self) -> int | None:
+        """Tokens of the longest sample, where all are said to have so many."""
+        return None if self.lengths_vary else self.tokens_per_sample
 
     @property
     def first_price(self) -> Money | None:

@@ -144,6 +144,8 @@ def parse(
     intent = choose_intent(_features(turn, goal), with_signs(turn.prose, turn.board))
     if intent == "concept" and history and points_back(document.text, turn.board):
         intent = _asked_of_job(turn.prose, history[-1]) or intent
+    if intent in ("fit_check", "recommend_instance") and _is_paid_job(turn, intent):
+        intent = "cost_estimate"
     if intent in _OF_A_CARD and asks_card_figure(document.text, out):
         intent = "concept"
     carried = Carried()
@@ -344,7 +346,8 @@ def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[R
     """Its own where a follow-up asks something itself, else that of the turn before."""
     if own in _OF_A_TYPE and asks_trait_of_type(turn.document.text.strip(), turn.board, base):
         return base.intent
-    if own == "concept" and turn.asked <= {"define", "term"} and _changes_job(turn, base):
+    of_job = {"define", "term", "time"} if base.intent in _OF_WORK else {"define", "term"}
+    if own == "concept" and turn.asked <= of_job and _changes_job(turn, base):
         return base.intent  # "换qlora省多少": the job before with another setting
     if base.intent in _SUMS and is_only_settings(turn.document.text.strip(), turn.board):
         return base.intent  # "and at 10 hours?": the same sum with another number
@@ -361,6 +364,20 @@ def _intent_of_turn(own: Intent, turn: _Turn, base: Request, history: Sequence[R
     return "fit_check" if base.intent == "oom_diagnosis" else base.intent
 
 
+def _is_paid_job(turn: _Turn, intent: Intent) -> bool:
+    """Whether a training of so much data stands beside a sum of money and nothing is asked."""
+    if intent == "fit_check":
+        is_bare = not turn.asked and not has_frame(turn.prose)
+    else:
+        is_bare = is_only_settings(turn.document.text.strip(), turn.board)
+    get = turn.out.get
+    has_work = any(get(slot) is not None for slot in ("samples", "tokens", "steps"))
+    is_total = getattr(get("budget"), "per", None) == "total"
+    return is_bare and is_total and has_work
+
+
+_OF_WORK = ("time_estimate", "cost_estimate")
+"""Kinds of questions about the hours and the money of a job."""
 _OF_A_TYPE: tuple[Intent, ...] = ("concept", "fit_check", "network_distributed")
 """Kinds that a question about a trait of a type may be taken for."""
 _SUMS: tuple[Intent, ...] = ("cost_estimate", "time_estimate", "spot_checkpoint", "io_bottleneck")
@@ -383,7 +400,7 @@ _SETTINGS = ("method", "quantization", "precision", "batch", "seq_len", "gpu", "
 
 def _changes_job(turn: _Turn, base: Request) -> bool:
     """Whether a turn gives a setting to the sized job before it."""
-    is_job = base.intent in ("fit_check", "oom_diagnosis", "serving_plan")
+    is_job = base.intent in ("fit_check", "oom_diagnosis", "serving_plan", *_OF_WORK)
     sized = base.slots.params_b is not None or base.slots.model is not None
     said = {slot for slot in turn.out.values if slot not in turn.out.inferred}
     return (

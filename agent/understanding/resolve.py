@@ -82,6 +82,7 @@ def resolve(document: Document, board: Board) -> Resolution:
             out.put("img_size", out.values.pop("input_len"), out.readings.pop("input_len", None))
     _bare_side(document, out)
     _tokens_each(out)
+    _lengths_vary(document, out)
     _bare_length(document, board, out)
     _places(board, out)
     _prices(document, board, out)
@@ -191,7 +192,7 @@ def _is_budget(document: Document, price: Reading, out: Resolution) -> bool:
     has_job = out.spec is not None or out.get("params_b") is not None
     has_work = any(out.get(slot) is not None for slot in _WORK)
     if has_job and has_work and price.value.per == "total":
-        return table("resolve", "is_it_enough").has(document.text)
+        return not table("resolve", "is_paid").has(document.text)
     return has_job and out.get("gpu") is None and table("cues", "recommend").has(document.text)
 
 
@@ -210,6 +211,18 @@ def _tokens_each(out: Resolution) -> None:
         return
     if tokens <= _LONGEST_SAMPLE and (samples > 1 or tokens < samples):
         out.put("tokens_per_sample", out.values.pop("tokens"), out.readings.pop("tokens", None))
+
+
+_NEAR = 12
+"""Characters beside a length in which it is called an average."""
+
+
+def _lengths_vary(document: Document, out: Resolution) -> None:
+    """Note whether the tokens of a sample are an average ("50k samples, 300 tokens on average")."""
+    reading = out.readings.get("tokens_per_sample")
+    if reading is not None:
+        near = document.text[max(0, reading.start - _NEAR) : reading.end + _NEAR]
+        out.put("lengths_vary", table("resolve", "average").has(near), reading)
 
 
 _OF_AN_EPOCH = re.compile(

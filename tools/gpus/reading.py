@@ -38,10 +38,12 @@ _VARIANTS = frozenset({"ti", "super", "nano", "nx"})
 _GLUED_SIZE = re.compile(_SIZE)
 _IDENTIFIER = re.compile(r"[\-_]([a-z]{3,})")
 _INSTANCE_TAIL = re.compile(r"_v\d|\.[a-z0-9]")
+_PIECES = r"块(?! ?\d?[一每] ?个?(?:小时|钟头)(?! ?(?:要|得|是|大概)?[多几]))"
+"""Pieces of cards; in front of an hour it is money: "4090 2块一小时"."""
 _COUNT_AFTER = re.compile(
     r"(?: ?[x*] ?(?P<times>\d{1,4})(?![a-z0-9]|\.\d| ?gi?b?\b)"
-    r"| ?(?P<digits>\d{1,3}) ?(?:张|块|卡|片|颗|cards?(?![a-z])|gpus?(?![a-z]))"
-    r"| ?(?P<word>[一二两三四五六七八九十单双]{1,3}) ?(?:张|块|卡|片|颗))"
+    rf"| ?(?P<digits>\d{{1,3}}) ?(?:张|{_PIECES}|卡|片|颗|cards?(?![a-z])|gpus?(?![a-z]))"
+    rf"| ?(?P<word>[一二两三四五六七八九十单双]{{1,3}}) ?(?:张|{_PIECES}|卡|片|颗))"
 )
 
 

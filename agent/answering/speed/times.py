@@ -77,7 +77,9 @@ def training_time(draft: Draft) -> Steps:
     each = slots.tokens_per_sample or slots.seq_len or _TOKENS_EACH
     if slots.tokens is None:
         work = {"samples": slots.samples or _SAMPLES, "tokens_per_sample": each}
-    length = int(each) if slots.tokens is None else slots.tokens_per_sample
+    length = slots.sample_length
+    if slots.tokens is None and not slots.lengths_vary:
+        length = int(each)
     method = slots.method or "lora"
     changes = {"task": "train", "method": method, "epochs": slots.epochs or 1, "batch": None,
                "seq_len": slots.seq_len or length, **work}  # fmt: skip

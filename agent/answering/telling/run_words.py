@@ -38,7 +38,7 @@ def memory_arguments(slots: Slots, *, with_changes: bool = False, **changes: Any
         said |= {"seq_len": both, "output_len": slots.output_len if both else None}
     if said["task"] == "train" and said["seq_len"] is None:  # prompt and answer are one sample
         both = (slots.input_len or _prompt(slots)) + (slots.output_len or 0)
-        said["seq_len"] = both or int(slots.tokens_per_sample or 0) or None
+        said["seq_len"] = both or int(slots.sample_length or 0) or None
     said.update(changes)
     said["with_changes"] = with_changes
     return {name: value for name, value in said.items() if value is not None}

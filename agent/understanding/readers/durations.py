@@ -65,6 +65,21 @@ _SAVED = tuple(
         rf"{_SPAN}\s(?:checkpoint|save)(?:s| interval)?(?! takes)",
     )
 )
+_LENGTH = rf"{_ABOUT}~?{_N}\s?-?(?P<unit>秒钟?|分钟?|seconds?|secs?|s|minutes?|mins?|m)(?![a-z])"
+_SAVE_EN = r"(?:save|saving|checkpoint|checkpointing|ckpt|snapshot)"
+_SAVE_TAKES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<![a-z]){_SAVE_EN}(?:\s(?!every|each)[a-z0-9]+){{0,4}}?\s(?:takes?|took|blocks?|blocking"
+        r"|stalls?|pauses?|stops?|freezes?|halts?|holds?|costs?|needs?|lasts?|eats?)"
+        rf"(?:\s(?!every|each|place)[a-z]+){{0,4}}?\s{_LENGTH}",
+        rf"{_LENGTH}\s(?:per|each|an?|for (?:an?|each|every|one)|to (?:write|save|dump|do))\s"
+        rf"(?:an?\s|one\s|the\s|full\s)*{_SAVE_EN}(?![a-z])",
+        r"(?:存|保存|写|落盘|checkpoint|ckpt|检查点|快照)[^,。;\n\d每隔]{0,8}?(?:卡住?|停|阻塞|暂停|停顿|要|花|耗时?|占|等)"
+        rf"[^,。;\n\d每隔]{{0,6}}?{_LENGTH}(?!\s?(?:存|保存|一次|写))",
+    )
+)
+"""How long one save holds the training up, told by a verb between."""
 _A_DAY = re.compile(
     rf"(?:每天|一天|每日|天天|每个?工作日)[^\d,。;\n]{{0,10}}?{_N}\s?(?:个)?(?:小时|钟头|h(?![a-z]))"
     rf"|(?P<o>\d{{1,2}})\s?(?:hours?|hrs?|h|小时)\s?[x*]\s?(?=\d{{1,3}}\s?(?:个)?\s?(?:working "
@@ -174,7 +189,8 @@ def read_step_rates(document: Document, board: Board) -> None:
 
 
 def read_durations(document: Document, board: Board) -> None:
-    """Note the mean time between interruptions, that between saves, and days of rent."""
+    """Note how long a save takes, the time between saves and interruptions, and days of rent."""
+    _read_saves(document, board)
     for slot, patterns, factor in (
         ("mtbf_hours", _INTERRUPTED, 1.0),
         ("ckpt_interval_minutes", _SAVED, 60.0),
@@ -189,6 +205,17 @@ def read_durations(document: Document, board: Board) -> None:
                               weight=5.0)  # fmt: skip
                     document.take(found.start("n"), found.end("unit"))
     _read_days(document, board)
+
+
+def _read_saves(document: Document, board: Board) -> None:
+    for pattern in _SAVE_TAKES:
+        for found in islice(pattern.finditer(document.rest()), _MOST):
+            value = _value(found["n"])
+            if value:
+                minutes = value / 60 if found["unit"][0] in "秒s" else value
+                board.add("ckpt_minutes", round(minutes, 6), found.start(), found.end(), weight=2.0)
+                document.take(found.start("n"), found.end("unit"))
+                return
 
 
 def _read_days(document: Document, board: Board) -> None:

@@ -83,7 +83,7 @@ _DOLLARS = {"grand", "usd", "us$", "$", "dollar", "dollars", "bucks", "åˆ€", "ç¾
 class _Span(NamedTuple):
     """A span of time that a price is said for, and how its amount is kept."""
 
-    name: Period
+    name: Period | Literal["hour", "month"]
     per: Literal["hour", "month"]
     factor: float
 
@@ -160,7 +160,7 @@ def _read_bare_rates(document: Document, board: Board) -> None:
             if not amount or not document.is_free(*found.span("amount")):
                 continue
             currency = "USD" if clouds or text.isascii() else "CNY"
-            price = Money(amount=amount, currency=currency, per="hour", period="hour")
+            price = Money(amount=amount, currency=currency, per="hour")
             board.add("price", price, found.start(), found.end())
             document.take(found.start(), found.end())
             return
@@ -210,10 +210,12 @@ def _note(
         amount *= _GRAND
     if slot == "budget" and _NEGATIVE.search(document.text[max(0, start - 12) : start]):
         amount = -amount
-    behind = _PER.match(document.text, found.end())
+    named = _CURRENCY_BEHIND.match(document.text, end)
+    end = max(found.end(), named.end() if named is not None else 0)
+    behind = _PER.match(document.text, end)
     lead = _LEAD.search(before)
     unit = behind["unit"] if behind else lead["unit"] if lead else None
-    last = behind.end() if behind else found.end()
+    last = behind.end() if behind else end
     first = found.start()
     if lead is not None and behind is None:
         first = max(document.text.rfind(lead["unit"], 0, start), 0)
@@ -222,9 +224,10 @@ def _note(
 
 
 def _paid(amount: float, currency: str | None, unit: str | None) -> Money:
-    """The amount as one an hour, a month or in all, with the span it was said for."""
+    """The amount as one an hour, a month or in all, with the span said where it is another."""
     if unit is None:
         return Money(amount=amount, currency=currency, per="total")
     span = next((span for words, span in _SPANS if words.search(unit)), _AN_HOUR)
     kept = amount if span.factor == 1 else round(amount * span.factor, 6)
-    return Money(amount=kept, currency=currency, per=span.per, period=span.name)
+    said = span.name if span.name != span.per else None
+    return Money(amount=kept, currency=currency, per=span.per, period=said)
