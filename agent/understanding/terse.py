@@ -77,12 +77,14 @@ def said_again(text: str, out: Resolution, last: Request, spoken: Language) -> R
 
 def asks_card_figure(text: str, out: Resolution) -> bool:
     """Whether a figure of a named card is asked for and no job is spoken of."""
-    has_job = any(out.get(slot) is not None for slot in ("model", "params_b", "method", "gpus"))
-    return (
-        not has_job
-        and out.get("gpu") is not None
-        and table("conversation", "card_figures").has(text)
-    )
+    other = ("model", "params_b", "method", "gpus", "instance", "nodes", "bandwidth_gbps")
+    if out.get("gpu") is None or any(out.get(slot) is not None for slot in other[:4]):
+        return False
+    if table("conversation", "card_figures").has(text):
+        return True
+    is_alone = not any(out.get(slot) is not None for slot in other)
+    is_of_network = table("links", "kinds").has(text)
+    return is_alone and not is_of_network and table("conversation", "bare_figures").has(text)
 
 
 def asks_trait_of_it(text: str, out: Resolution, last: Request) -> bool:

@@ -62,3 +62,49 @@ def test_an_object_store_is_told_for_a_card_and_no_disk_is_made_of_it() -> None:
     answer, results = answered("S3 直接训练 imagenet 会不会慢")
     assert all(result.ok for result in results)
     assert "S3" in answer.text.splitlines()[2]
+
+
+@pytest.mark.parametrize(
+    ("question", "low_tb", "need"),
+    [
+        # 2 and 4 bytes a token; 50,000 tokens/s of 4 bytes a card are 0.2 MB/s
+        ("pretraining on 2T pre-tokenized tokens with 32 GPUs: do we need Lustre?", 4, 6.4),
+        ("16 张卡预训练,语料 4000 亿 token 已分词,放 NAS 读得动吗,够不够", 0.8, 3.2),
+    ],
+)
+def test_tokens_are_little_to_read_and_checkpoints_are_not(
+    question: str, low_tb: float, need: float
+) -> None:
+    answer, _ = answered(question)
+    figures = _figures(answer)
+    assert answer.intent == "io_bottleneck"
+    assert figures["text need"] == pytest.approx(need)
+    assert figures["data low"] == pytest.approx(low_tb)
+    assert figures["checkpoint"] == pytest.approx(98)  # 7 B parameters of 14 bytes
+
+
+@pytest.mark.parametrize(
+    ("question", "of_a_core"),
+    [
+        # 700 images/s on 4 cards over 32 cores; 600 on one over 8
+        (
+            "4x A100, 32 vCPU, resnet50 from jpegs: benchmarks say 2400 img/s a card, I get 700",
+            87.5,
+        ),
+        ("单张 A100 训 resnet50 原图 jpg,8 核,官方标称 2500 张/秒,我这只有 600", 75),
+    ],
+)
+def test_a_rate_below_the_promised_one_is_set_against_the_cores(
+    question: str, of_a_core: float
+) -> None:
+    answer, _ = answered(question)
+    assert answer.intent == "io_bottleneck"
+    assert _figures(answer)["rate of a core"] == pytest.approx(of_a_core)
+    assert "DALI" in answer.text
+
+
+def test_cores_that_do_little_are_not_what_holds_a_job_back() -> None:
+    answer, _ = answered(
+        "1x A100, 64 vCPU, resnet50 from jpegs: supposed to be 2400 img/s, I'm at 500"
+    )
+    assert "cores are left over" in answer.text

@@ -1,4 +1,4 @@
 """What feeds the cards: networks between machines, storage and loading."""
 
-ASKED = ("copying", "busbw", "hybrid", "adapter_links", "storage_rate", "loading")
+ASKED = ("copying", "busbw", "mixed_cards", "hybrid", "adapter_links", "storage_rate", "loading")
 """Composers of narrower questions, in the order in which they are asked."""

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
-from agent.answer import Answer, CitationOut
+from agent.answer import CitationOut
 from agent.answering.links.disk_choice import asks_disk, say_disks
 from agent.answering.links.storage_rate import object_stores, say_object_store
+from agent.answering.links.token_feed import compose_tokens, is_of_tokens
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.run_words import joined
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
-from agent.toolbox import ToolResult
 from agent.toolbox.loading import LoadingOut
 from agent.toolbox.ranges import Range
-from tools.models import try_find_model
 from tools.units import format_significant
 
 _STEPS = ("workers", "storage", "pack", "decode", "check")
-_TEXT_STEPS = ("tokenise", "pack", "batch", "others", "check")
 _COMMON = ("T4", "A10", "V100", "A100", "H100")
 """Cards told where none is named."""
-_TEXT_KINDS = ("decoder-lm", "moe-lm", "encoder", "seq2seq")
 _OFTEN_TAKEN_FOR = ("fit_check", "recommend_instance", "concept", "catalog_lookup")
+_OF_MANY_CARDS = ("fit_check", "multi_gpu_plan", "recommend_instance", "concept", "time_estimate")
 _CORE_STAGES = frozenset({"decode", "workers"})
 _DISK_STAGES = frozenset({"throughput", "small_files"})
-_TOKENS_PER_S, _BYTES_PER_TOKEN = 100_000, 4
-"""A fast text run, and the width of a stored token."""
+_SHARE_OF_CORE = 0.5
+"""Of what a slow core decodes, from which the cores are taken to be what holds a job back."""
 _DECODE_SOURCE = CitationOut(
     id="paper:2605.08731",
     title="JPEG decode per core",
@@ -38,12 +36,14 @@ _DISK_SOURCE = CitationOut(
     title="ESSD PL1, PL0 to PL3, NAS, CPFS",
     locator="page of 2026-01-08; others by tools/speed/data/storage.json",
 )
-Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:
-    """True for a training of images that asks if a named storage keeps up, or which one does."""
+    """True for a training that asks if a named storage keeps up, or which one does."""
     slots = request.slots
+    is_open = slots.storage is not None and slots.task == "train" and not slots.has_model
+    if is_open and request.intent in _OF_MANY_CARDS and is_of_tokens(request):
+        return True  # tokens and a store: no memory can be told of a model that is not named
     if request.intent not in _OFTEN_TAKEN_FOR:
         return False
     if asks_disk(request) and slots.gpus is None:
@@ -71,8 +71,8 @@ def _is_image(name: str) -> bool:
 def compose(request: Request, context: Context) -> Plan:
     """The usual cause, what the cards take of images, bytes and cores, and the order of steps."""
     draft = Draft(request)
-    if _is_text(request):
-        return (yield from _compose_text(draft))
+    if is_of_tokens(request):
+        return (yield from compose_tokens(draft))
     slots = request.slots
     named = slots.gpus or ((slots.gpu,) if slots.has_card else ())
     has_rate = slots.gpu_img_s is not None
@@ -85,8 +85,9 @@ def compose(request: Request, context: Context) -> Plan:
     is_check = slots.gpu_util_pct is None and slots.storage is not None
     is_check = is_check and request.says("links.keeps_up")
     is_choice = asks_disk(request)
+    seen = _seen_rate(request)
     if not is_check and not is_choice:
-        draft.say("loading.head", importance=HEAD)
+        draft.say("loading.head" if seen is None else "loading.head_rate", importance=HEAD)
     reports = [r.report for r in results if isinstance(r.report, LoadingOut)]
     if reports and is_choice:
         say_disks(draft, reports[0])
@@ -105,21 +106,14 @@ def compose(request: Request, context: Context) -> Plan:
         say_object_store(draft, one.needed_per_s)
     if reports:
         _tell_need(draft, reports, is_computed=not has_rate)
+        if seen is not None:
+            _tell_seen_rate(draft, reports[0], seen)
         _tell_seen(draft, reports, is_named=bool(named) or has_rate)
         _tell_limits(draft, reports[0])
     draft.bullets([draft.phrase(f"loading.step_{s}") for s in _STEPS],
                   title=draft.phrase("loading.steps_title"))  # fmt: skip
     say_cited(draft, passages_in(results)[:2])
     return draft.finish("not_applicable", intent="io_bottleneck")
-
-
-def _is_text(request: Request) -> bool:
-    """Whether a language model is trained: its tokens are too small to starve a card."""
-    slots = request.slots
-    if slots.img_kb is not None or slots.gpu_img_s is not None or slots.model is None:
-        return False
-    match = try_find_model(slots.model)
-    return match is not None and match.spec.kind in _TEXT_KINDS
 
 
 def _arguments(request: Request, card: str | None) -> dict[str, object]:
@@ -241,6 +235,35 @@ def _tell_seen(draft: Draft, reports: Sequence[LoadingOut], *, is_named: bool) -
     draft.say("loading.seen", busy=f"{busy:g}%", rate=_told(arriving))
 
 
+def _seen_rate(request: Request) -> float | None:
+    """Images a second that arrive, where a greater rate is what was to be expected."""
+    expected = request.slots.gpu_img_s
+    rates = request.amounts.get("links.seen_per_s", ())
+    return max((rate for rate in rates if expected is not None and rate < expected), default=None)
+
+
+def _tell_seen_rate(draft: Draft, report: LoadingOut, seen: float) -> None:
+    """The rate that arrives, of all cards and of each core, beside what a core does."""
+    slots = draft.request.slots
+    expected, gpus, core = slots.gpu_img_s or seen, slots.gpu_count or 1, report.decode_per_core
+    total = seen * gpus
+    share = seen / expected
+    draft.figure("rate seen", seen, "image/s", sources=("user:rate",))
+    draft.figure("rate expected", expected, "image/s", sources=("user:gpu_img_s",))
+    draft.figure("share that arrives", round(share, 4), "1", formula="seen / expected")
+    draft.figure("rate seen in all", total, "image/s", formula="seen * cards")
+    draft.say("loading.seen_rate", seen=f"{seen:g}", expected=f"{expected:g}",
+              share=f"{share * 100:.0f}%", importance=HEAD)  # fmt: skip
+    if gpus > 1:
+        draft.say("loading.seen_total", total=_told(total), cards=gpus, importance=HEAD)
+    if slots.vcpu:
+        each = total / slots.vcpu
+        draft.figure("rate of a core", round(each, 3), "image/s", formula="seen * cards / vCPU")
+        key = "loading.seen_cores" if each >= _SHARE_OF_CORE * core.low else "loading.seen_idle"
+        draft.say(key, each=_told(each), vcpu=slots.vcpu, rate=f"{core.value:g}",
+                  span=f"{core.low:g}–{core.high:g}", importance=HEAD)  # fmt: skip
+
+
 def _tell_limits(draft: Draft, report: LoadingOut) -> None:
     """What a core decodes and what disks deliver, with where that stands."""
     core = report.decode_per_core
@@ -263,20 +286,3 @@ def _tell_limits(draft: Draft, report: LoadingOut) -> None:
     draft.say("loading.core", rate=f"{core.value:g}", span=f"{core.low:g}–{core.high:g}")
     separator = "; " if draft.language == "en" else "；"
     draft.say("loading.stores", stores=separator.join(stores), importance=DETAIL)
-
-
-def _compose_text(draft: Draft) -> Steps:
-    """Why the storage cannot be what a text run waits for, and what can."""
-    results = yield (guidance_call(draft.request, k=2, topic="loading"),)
-    draft.use(*results)
-    need = _TOKENS_PER_S * _BYTES_PER_TOKEN / 1e6
-    draft.figure("tokens", _TOKENS_PER_S, "token/s", sources=("rule:fast-text-run",))
-    draft.figure("token", _BYTES_PER_TOKEN, "B", sources=("rule:stored-token",))
-    draft.figure("text need", need, "MB/s", formula="tokens/s * bytes a token")
-    draft.say("loading.text", tokens=f"{_TOKENS_PER_S:,}", size=_BYTES_PER_TOKEN, need=f"{need:g}",
-              importance=HEAD)  # fmt: skip
-    draft.bullets([draft.phrase(f"loading.text_{s}") for s in _TEXT_STEPS],
-                  title=draft.phrase("loading.steps_title"))  # fmt: skip
-    cited = passages_in(results)[:1]
-    say_cited(draft, cited)
-    return draft.finish("not_applicable")

@@ -217,10 +217,15 @@ def read_loose_tokens(document: Document, board: Board) -> None:
         board.add("loose_tokens", value, found.start(), found.end(), weight=weight)
 
 
+_NO_TRAIT = (
+    r"(?:on|with|at|and|or|for|in|per|each|a|model|models|params?|parameters?|using|vs|to|of|lora"
+    r"|qlora|full|sft|dense|moe)(?![a-z])"
+)
+"""Words that part a size from tokens behind it: others say what the tokens are."""
 _TOTAL_TOKENS = re.compile(
     r"(?<![a-z0-9.])(?P<n>\d{1,6}(?:\.\d{1,3})?)\s?(?P<scale>bn|billion|b|trillion|t)"
     r"(?:(?![a-z])|(?=tok))\s?(?:个|的)?"
-    r"(?:[a-z]+\s)?\s?(?:tokens?|toks?)(?![a-z])"
+    rf"(?:(?!{_NO_TRAIT})[a-z\-]+\s){{0,3}}\s?(?:tokens?|toks?)(?![a-z])"
 )
 
 

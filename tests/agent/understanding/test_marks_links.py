@@ -159,3 +159,39 @@ def test_a_rate_of_bytes_is_no_size_and_tokens_are_no_files(text: str) -> None:
     request = parse(text)
     assert request.slots.img_kb is None
     assert not {"links.file_kb", "links.file_mb", "links.files_per_s"} & set(request.amounts)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "params_b"),
+    [
+        ("pretrain on 300B freshly tokenized tokens", 300e9, None),
+        ("2T deduplicated web tokens, 256 H100", 2e12, None),
+        ("train a 7B on 20B tokens", 20e9, 7),
+        ("7B model with 4k tokens", None, 7),
+        ("13b lora long tokens", None, 13),
+    ],
+)
+def test_words_between_an_amount_and_its_tokens(
+    text: str, tokens: float | None, params_b: float | None
+) -> None:
+    slots = parse(text).slots
+    assert slots.params_b == params_b
+    if tokens is not None:
+        assert slots.tokens == tokens
+
+
+@pytest.mark.parametrize(
+    ("mark", "text"),
+    [
+        ("mixed", "T4 跟 P40 混用行不行"),
+        ("mixed", "an A5000 and a 3090 in the same machine"),
+        ("mixed_plus", "一张 A10 再加一张 T4"),
+        ("mixed_plus", "I have a 3060 and a P40, 30B?"),
+        ("instead", "把 A10 换成 L20"),
+        ("instead", "compare A10 and L20"),
+        ("tensor_parallel", "两张卡张量并行"),
+        ("data_parallel", "DDP over both"),
+    ],
+)
+def test_cards_on_one_job_are_told_from_cards_in_place_of_others(mark: str, text: str) -> None:
+    assert parse(text).says(f"links.{mark}")

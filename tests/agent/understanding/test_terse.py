@@ -108,3 +108,16 @@ def test_a_figure_of_a_card_is_no_question_about_the_job() -> None:
 def test_it_is_the_card_of_the_turn_before() -> None:
     last = talk("what is an L40S?", "does it support FP8?")[-1]
     assert (last.intent, last.slots.gpu) == ("concept", "NVIDIA L40S")
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        ("L20 的算力和带宽分别多少", "concept"),
+        ("what bandwidth does an H20 have", "concept"),
+        ("两台 H20 之间带宽多少才够训练", "network_distributed"),
+        ("A10 实例的网络带宽多少", "network_distributed"),
+    ],
+)
+def test_a_bandwidth_is_a_cards_where_no_network_is_named(text: str, intent: str) -> None:
+    assert parse(text).intent == intent
