@@ -268,7 +268,7 @@ class MachineNeed(_Record):
     asks_cards: bool = False
     """Cards are asked for, not machines."""
     is_list: bool = False
-    """The text is little more than its conditions."""
+    """The text has hardly a word beside its conditions."""
 
 
 class Processor(_Record):

@@ -30,6 +30,8 @@ _BARE_CARD = re.compile(r"[A-Za-z]+\d+[A-Za-z]*|[A-Za-z]+ \d+")
 _SHOWN, _SHOWN_APART, _MOST = 6, 4, 50
 _LEAST_CONDITIONS = 2
 """A short list of so many conditions is a search even without a word that asks."""
+_OF_A_FAILURE = ("oom_diagnosis", "io_bottleneck", "spot_checkpoint")
+"""Questions that describe the machine there is."""
 _NO_CONDITIONS = ("exact_count", "is_list", "asks_cards", "gpu_share")
 """Fields of a need that are no condition of a search."""
 _SOFT = ("gpus", "providers", "region", "min_gpu_count", "min_gpu_memory_gb", "max_price_of_card")
@@ -45,7 +47,7 @@ def applies(request: Request, context: Context) -> bool:
     need = request.need
     if need is None or request.pasted or any(getattr(request.slots, name) for name in _JOB_SLOTS):
         return False
-    if request.says("renting.no_search"):
+    if request.intent in _OF_A_FAILURE or request.says("renting.no_search"):
         return False
     said = need.model_fields_set
     hard = said.difference(_SOFT, _NO_CONDITIONS)

@@ -9,6 +9,7 @@ from agent.answer import Answer
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import family_sizes
 from agent.answering.telling.draft import HEAD, Draft
+from agent.answering.telling.joining import in_front
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import joined
 from agent.request import Request
@@ -74,15 +75,7 @@ def told(plan: Plan, request: Request) -> Plan:
     facts = yield from _facts(request)
     if facts is None:
         return answer
-    first, _, rest = answer.text.partition("\n\n")
-    lines = [facts.text, answer.text]
-    if request.intent == "cost_estimate":
-        lines = [first, facts.text, rest]
-    return answer.model_copy(update={
-        "text": "\n\n".join(line for line in lines if line),
-        "figures": (*answer.figures, *facts.figures),
-        "tool_calls": (*answer.tool_calls, *facts.tool_calls),
-    })  # fmt: skip
+    return in_front(facts, answer, behind_first=request.intent == "cost_estimate")
 
 
 def _facts(

@@ -25,9 +25,9 @@ from agent.understanding.readers.need_amounts import (
 from agent.understanding.text import blanked
 
 _FILE = "machine_need"
-_MORE_WORDS = 3
-"""Words, or Chinese characters, that a list of conditions may have beside them."""
-_WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]")
+_MORE_WORDS = 1
+"""Words, or pairs of Chinese characters, that a list of conditions may have beside them."""
+_WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]{1,2}")
 _MOST = 20
 _RDMA_KINDS = {"erdma", "rdma", "roce", "infiniband", "efa"}
 

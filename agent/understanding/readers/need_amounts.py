@@ -175,6 +175,11 @@ def read_cards_counted(text: str) -> tuple[int, bool] | None:
     return _counted_by_name(text)
 
 
+def without_counts(text: str) -> str:
+    """The text with blanks in place of cards counted."""
+    return _counted().sub(lambda found: " " * len(found[0]), text)
+
+
 _MOST_CARDS = 99
 
 
