@@ -72,10 +72,9 @@ class Setup:
 @cache
 def model_names() -> tuple[str, ...]:
     """Models that generate text, the best known first by name."""
-    from tools.models import all_models
+    from tools.models import LANGUAGE_KINDS, all_models
 
-    kinds = ("decoder-lm", "moe-lm", "vlm")
-    return tuple(sorted((m.name for m in all_models() if m.kind in kinds), key=str.lower))
+    return tuple(sorted((m.name for m in all_models() if m.kind in LANGUAGE_KINDS), key=str.lower))
 
 
 @cache

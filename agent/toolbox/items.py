@@ -13,7 +13,7 @@ from agent.toolbox.base import Arguments, Report, Tool, description_of
 from agent.toolbox.ranges import Range, assumptions_out, figures_out, range_out
 from agent.toolbox.resolve import resolve_model
 from tools.errors import UnsupportedError, UserInputError
-from tools.models import try_find_model
+from tools.models import WRITING_KINDS, try_find_model
 
 Kind = Literal["image", "video", "speech", "text"]
 _KINDS: dict[str, Kind] = {
@@ -108,7 +108,7 @@ def kind_of(name: str) -> Kind | None:
     match = try_find_model(name)
     if match is not None and match.spec.kind in _KINDS:
         return _KINDS[match.spec.kind]
-    if match is not None and match.spec.kind in ("decoder-lm", "moe-lm", "vlm", "seq2seq"):
+    if match is not None and match.spec.kind in WRITING_KINDS:
         return None
     from tools.speed import find_denoiser, image_model
 

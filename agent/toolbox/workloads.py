@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from agent.toolbox.resolve import ResolvedCard, ResolvedModel
+from tools.memory import GGUF_ENGINES, is_gguf
+from tools.models import DENOISER_KINDS, ENCODER_KINDS, WRITING_KINDS
 
 if TYPE_CHECKING:
     from agent.toolbox.memory import MemoryArguments
-
-
-_GGUF = re.compile(r"(?:ud-)?(?:iq|q|tq)\d", re.IGNORECASE)
-"""Weight formats that only llama.cpp and its kin read."""
 
 
 _MIXED = {"bf16": "bf16-mixed", "fp16": "fp16-mixed", "fp32": "fp32", "fp8": "fp8"}
@@ -23,9 +20,6 @@ _PURE = {"bf16": "pure-bf16", "fp16": "pure-fp16", "fp32": "fp32", "fp8": "fp8"}
 
 _SAMPLE_RATE = 16_000
 """Samples a second that speech models hear."""
-_DENOISER_KINDS = ("diffusion-unet", "dit")
-_ENCODER_KINDS = ("encoder", "embedding", "reranker")
-_LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
 _LIBRARIES = frozenset(
     ("deepspeed", "transformers", "hf-trainer", "peft", "trl", "accelerate", "pytorch", "lightning")
 )
@@ -44,7 +38,7 @@ def usual_for_kind(arguments: MemoryArguments, model: ResolvedModel) -> dict[str
     if arguments.task != "train":
         return {}
     usual = {}
-    if model.spec.kind in _ENCODER_KINDS:
+    if model.spec.kind in ENCODER_KINDS:
         usual = {"precision": "fp32", "gradient_checkpointing": "none"}
     elif _names_only_a_library(arguments) and _is_large_language(model):
         usual = {"gradient_checkpointing": "full"}
@@ -61,7 +55,7 @@ def _names_only_a_library(arguments: MemoryArguments) -> bool:
 
 
 def _is_large_language(model: ResolvedModel) -> bool:
-    return model.spec.kind in _LANGUAGE_KINDS and model.spec.params_total >= _LARGE_PARAMS
+    return model.spec.kind in WRITING_KINDS and model.spec.params_total >= _LARGE_PARAMS
 
 
 def workload_of(arguments: MemoryArguments, model: ResolvedModel, card: ResolvedCard | None) -> Any:
@@ -131,7 +125,7 @@ def _parallelism(arguments: MemoryArguments) -> str | None:
 
 def _pipeline_offload(arguments: MemoryArguments, model: ResolvedModel) -> Any:
     """Parts of a pipeline that wait in host memory; "offload" alone is that of whole models."""
-    if model.spec.kind not in _DENOISER_KINDS:
+    if model.spec.kind not in DENOISER_KINDS:
         return None
     return arguments.pipeline_offload or ("model" if arguments.offload else None)
 
@@ -140,8 +134,8 @@ def _serving(arguments: MemoryArguments, model: ResolvedModel, common: dict[str,
     from tools.memory import InferenceWorkload
 
     form = arguments.quantization or model.quantization or arguments.precision
-    engine = common.pop("framework") or ("llama.cpp" if form and _GGUF.match(form) else None)
-    if form is None and engine in ("ollama", "llama.cpp"):
+    engine = common.pop("framework") or ("llama.cpp" if is_gguf(form) else None)
+    if form is None and engine in GGUF_ENGINES:
         form = "q4_k_m"
     return InferenceWorkload(
         model.spec,

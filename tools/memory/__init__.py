@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tools.memory.cases import answer_case, case_workload
     from tools.memory.changes import what_to_change
+    from tools.memory.engine_words import GGUF_ENGINES, is_gguf
     from tools.memory.estimator import estimate
     from tools.memory.fitting import fit, likely, likely_verdict, waiting_bytes
     from tools.memory.inverse import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
         smallest_card,
     )
     from tools.memory.kernels import KernelFloor, kernel_floor, workload_floor
-    from tools.memory.pools import CachePool, cache_pool
+    from tools.memory.pools import CachePool, cache_pool, known_pool
     from tools.memory.result import (
         Change,
         FitResult,
@@ -53,16 +54,18 @@ _HOMES = {
         "smallest_card",
     ),
     "kernels": ("KernelFloor", "kernel_floor", "workload_floor"),
-    "pools": ("CachePool", "cache_pool"),
+    "pools": ("CachePool", "cache_pool", "known_pool"),
     "result": (
         "Change", "FitResult", "Interval", "MemoryEstimate", "Part", "SmallestCard", "Swing",
     ),
+    "engine_words": ("GGUF_ENGINES", "is_gguf"),
     "tables": ("closest_format_names", "is_format"),
     "workload": ("Goal", "InferenceWorkload", "TrainingWorkload", "Workload", "split_method"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "GGUF_ENGINES",
     "CachePool",
     "Change",
     "FitResult",
@@ -84,7 +87,9 @@ __all__ = [
     "fewest_cards",
     "fit",
     "is_format",
+    "is_gguf",
     "kernel_floor",
+    "known_pool",
     "largest_batch",
     "likely",
     "likely_verdict",

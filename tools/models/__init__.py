@@ -20,6 +20,14 @@ if TYPE_CHECKING:
         model_from_config_file,
         model_from_hf_config,
     )
+    from tools.models.kinds import (
+        DENOISER_KINDS,
+        ENCODER_KINDS,
+        LANGUAGE_KINDS,
+        SEEING_KINDS,
+        SMALL_KINDS,
+        WRITING_KINDS,
+    )
     from tools.models.names import (
         Family,
         closest_names,
@@ -52,6 +60,10 @@ _HOMES = {
     "safetensors": ("model_from_safetensors",),
     "counting": ("ParamCounts", "count_params", "kv_elems_per_token"),
     "described": ("described_model",),
+    "kinds": (
+        "DENOISER_KINDS", "ENCODER_KINDS", "LANGUAGE_KINDS", "SEEING_KINDS", "SMALL_KINDS",
+        "WRITING_KINDS",
+    ),
     "reference": ("reference_model",),
     "scan": ("FamilyMention", "scan_families", "scan_models"),
     "registry": ("all_models", "get_model"),
@@ -67,6 +79,12 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "DENOISER_KINDS",
+    "ENCODER_KINDS",
+    "LANGUAGE_KINDS",
+    "SEEING_KINDS",
+    "SMALL_KINDS",
+    "WRITING_KINDS",
     "Family",
     "FamilyMention",
     "IndexerDims",

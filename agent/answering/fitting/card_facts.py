@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import gib
 from agent.toolbox.memory import MemoryReport
@@ -35,10 +33,7 @@ def say_card(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None
 
 def is_unified(card: GpuReport | None) -> bool:
     """Whether the card's memory is the machine's own, shared with the CPU."""
-    return card is not None and _UNIFIED.search(card.name) is not None
-
-
-_UNIFIED = re.compile(r"GB10|DGX Spark|Jetson|Ryzen AI Max|^Apple", re.IGNORECASE)
+    return card is not None and card.is_unified
 
 
 def _say_unified(draft: Draft, card: GpuReport) -> None:

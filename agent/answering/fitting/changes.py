@@ -9,12 +9,14 @@ from agent.answering.telling.numbers import gib
 from agent.answering.telling.phrases import sentences
 from agent.answering.telling.run_words import is_language, value_name
 from agent.toolbox.memory import ChangeOut, MemoryReport
+from tools.memory import GGUF_ENGINES, cache_pool
 
 _TOLD_AS_WAYS = ("method", "gpu_count", "parallelism", "cpu_offload")
 """Changes that the ways out tell with figures of their own."""
 _TOGETHER = "the cheap changes together"
 _OF_LLAMA_CPP = "weight_format=gguf"
-_LLAMA_CPP = ("llama.cpp", "ollama")
+_EAGER = "eager mode"
+"""Said where an engine has no setting of its own for running without CUDA graphs."""
 _IDLE = 0.02
 """Share of the need below which a change is none."""
 _LESS = 0.97
@@ -79,7 +81,7 @@ def _is_worth_telling(draft: Draft, report: MemoryReport, change: ChangeOut) -> 
         return False
     is_of_llama_cpp = change.name.startswith(_OF_LLAMA_CPP)
     if field == "weight_format" and is_of_llama_cpp is not (
-        draft.request.slots.framework in _LLAMA_CPP
+        draft.request.slots.framework in GGUF_ENGINES
     ):
         return False
     is_idle = change.saving_bytes < _IDLE * report.process_bytes
@@ -135,7 +137,8 @@ def change_name(draft: Draft, name: str, report: MemoryReport) -> str:
     if f"{field}_{value}" in sentences("changes"):
         return draft.phrase(f"changes.{field}_{value}")
     if field in sentences("changes"):
-        return draft.phrase(f"changes.{field}", value=value_name(draft, field, value))
+        flag = cache_pool(draft.request.slots.framework).graphs or _EAGER
+        return draft.phrase(f"changes.{field}", value=value_name(draft, field, value), flag=flag)
     return name
 
 

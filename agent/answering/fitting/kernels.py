@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from agent.answer import Verdict
 from agent.answering.telling.draft import Draft
-from agent.answering.telling.run_words import LANGUAGE_KINDS
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
 from tools.errors import UserInputError
+from tools.models import LANGUAGE_KINDS
 
 _NAMES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM", "autoawq": "AutoAWQ"}
 

@@ -6,8 +6,8 @@ from agent.answer import Verdict
 from agent.answering.telling.draft import Draft
 from agent.answering.telling.numbers import gib
 from agent.toolbox.memory import ChangeOut, MemoryReport
+from tools.models import DENOISER_KINDS
 
-DENOISERS = ("diffusion-unet", "dit")
 _NARROW = "pipeline_offload=model-nf4"
 _MILD = 1
 """Rank up to which a change costs only time."""
@@ -16,7 +16,7 @@ _MILD = 1
 def judged_pipeline(draft: Draft, report: MemoryReport, verdict: Verdict) -> Verdict:
     """Open where a whole pipeline is too large and one of its parts at a time is not."""
     slots = draft.request.slots
-    if report.kind not in DENOISERS:
+    if report.kind not in DENOISER_KINDS:
         return verdict
     if report.host_ram_bytes:
         draft.figure("pipeline_in_host_memory", report.host_ram_bytes, "B",

@@ -8,9 +8,9 @@ from agent.answer import Verdict
 from agent.answering.telling.draft import Draft
 from agent.answering.telling.numbers import gib
 from agent.toolbox.memory import MemoryReport
+from tools.memory import known_pool
 
 _SAMPLED = ("grpo", "ppo")
-_ENGINES = ("vllm", "vllm-ascend", "sglang")
 _SHARE = 0.3
 """Share of the card that TRL's trainers give an engine on the same card when none is set."""
 
@@ -32,7 +32,8 @@ def say_group(draft: Draft, report: MemoryReport) -> None:
 def say_rollout(draft: Draft, report: MemoryReport, verdict: Verdict) -> Verdict:
     """What the engine named takes beside the training step; the verdict with both on the card."""
     slots = draft.request.slots
-    if report.objective not in _SAMPLED or slots.framework not in _ENGINES:
+    pool_rule = known_pool(slots.framework)
+    if report.objective not in _SAMPLED or pool_rule is None or pool_rule.of != "card":
         return verdict
     if report.usable_bytes is None:
         return verdict
@@ -46,6 +47,6 @@ def say_rollout(draft: Draft, report: MemoryReport, verdict: Verdict) -> Verdict
     fits = both <= report.usable_bytes
     outcome = draft.phrase(f"memory.outcome_{'fits' if fits else 'does_not_fit'}")
     draft.say("objective.rollout", share=f"{100 * share:.0f}%", pool=gib(pool), both=gib(both),
-              usable=gib(report.usable_bytes),
+              usable=gib(report.usable_bytes), engine=pool_rule.title, flag=pool_rule.flag,
               outcome=outcome)  # fmt: skip
     return verdict if fits or verdict == "does_not_fit" else "depends"

@@ -10,6 +10,7 @@ from agent.answering.fitting.card_facts import is_unified, say_card
 from agent.answering.fitting.changes import PUBLISHED_IN_FOUR, say_changes
 from agent.answering.fitting.doubtful import is_doubtful, say_doubtful
 from agent.answering.fitting.kernels import judged_kernels
+from agent.answering.fitting.more_machines import say_more_machines
 from agent.answering.fitting.native_formats import say_native_format
 from agent.answering.fitting.pipeline import judged_pipeline
 from agent.answering.fitting.shared_prefix import say_shared_prefix
@@ -40,12 +41,19 @@ from agent.answering.telling.run_words import (
     memory_range,
     outcome,
 )
-from agent.answering.telling.verdicts import cannot_start, is_queued, say_verdict, verdict_of
+from agent.answering.telling.verdicts import (
+    cannot_start,
+    is_queued,
+    pool_words,
+    say_verdict,
+    verdict_of,
+)
 from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
-from tools.memory import cache_pool
+from tools.memory import known_pool
+from tools.models import SMALL_KINDS
 
 SERVED = ("bf16", "int8", "int4")
 
@@ -149,16 +157,7 @@ def _worth_telling(chosen: MemoryReport, others: list[MemoryReport]) -> list[Mem
     return [o for o in apart if not is_narrow or o.weight_format == "bf16"]
 
 
-_NOT_IN_FOUR = (
-    "cnn",
-    "vit",
-    "detector",
-    "segmentation",
-    "encoder",
-    "embedding",
-    "reranker",
-    "diffusion-unet",
-)
+_NOT_IN_FOUR = (*SMALL_KINDS, "diffusion-unet")
 """Kinds that are not served in 4 bit: their published builds are of 16 and 8 bit."""
 
 
@@ -262,10 +261,11 @@ def _say_serving_details(
     if not any(change.name.startswith("weight_format=") for change in changes):
         _say_other_formats(draft, [o for o in others if not (is_native and o is wide)])
     holds_weights = chosen.weights_bytes < (chosen.usable_bytes or 0)
-    is_served = slots.framework in ("vllm", "vllm-ascend", "sglang") and holds_weights
-    if is_served and chosen.verdict != "fits":
-        share = slots.gpu_memory_utilization or cache_pool(slots.framework).share
-        draft.say("memory.vllm", share=f"{share:g}")
+    pool = known_pool(slots.framework)
+    is_served = pool is not None and pool.of == "card" and holds_weights
+    if pool is not None and is_served and chosen.verdict != "fits":
+        share = slots.gpu_memory_utilization or pool.share
+        draft.say("memory.preallocated", share=f"{share:g}", **pool_words(draft))
     say_parts(draft, chosen)
     say_assumptions(draft, chosen)
     say_reference(draft, chosen)
@@ -286,6 +286,8 @@ def _say_more_cards(
     found = results[0].report
     if not isinstance(found, LimitReport) or not found.value:
         return
+    if found.value > _NODE:
+        yield from say_more_machines(draft, report, found.value, arguments)
     if not report.gpu_count < found.value <= _NODE:
         return
     draft.figure("cards", found.value, "1", formula="fewest that hold it")
@@ -301,13 +303,12 @@ def _could_split(draft: Draft, report: MemoryReport) -> bool:
     return is_alone and is_language(report) and is_open
 
 
-_SERVERS = ("vllm", "sglang", "tgi", "lmdeploy")
-
-
 def _is_short_of_server(draft: Draft, report: MemoryReport) -> bool:
     """Whether the cards of a server, or several cards, are too small for a language model."""
     framework = draft.request.slots.framework
-    is_other = framework in _SERVERS or (framework is None and report.gpu_count > 1)
+    pool = known_pool(framework)
+    is_server = pool is not None and pool.is_reserved
+    is_other = is_server or (framework is None and report.gpu_count > 1)
     holds = report.weights_bytes < (report.usable_bytes or 0)
     return report.verdict == "does_not_fit" and is_language(report) and is_other and not holds
 

@@ -11,7 +11,6 @@ from agent.answering.concepts.concept import methods_compared
 from agent.answering.fitting.card_facts import say_card
 from agent.answering.fitting.doubtful import is_doubtful, say_doubtful
 from agent.answering.fitting.leaner_program import with_leaner_program
-from agent.answering.fitting.pipeline import DENOISERS
 from agent.answering.fitting.rollout import say_group, say_rollout
 from agent.answering.fitting.simulated import simulated
 from agent.answering.fitting.ways_out import ways_out
@@ -32,7 +31,6 @@ from agent.answering.telling.parts import (
 )
 from agent.answering.telling.phrases import sentences
 from agent.answering.telling.run_words import (
-    LANGUAGE_KINDS,
     is_language,
     memory_arguments,
     memory_range,
@@ -47,7 +45,7 @@ from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
 from agent.toolbox.simulate import SimulationState
-from tools.models import try_find_model
+from tools.models import DENOISER_KINDS, LANGUAGE_KINDS, try_find_model
 
 METHODS = ("full", "lora", "qlora")
 _SHORT_SEQUENCE = 512
@@ -245,7 +243,7 @@ def _leanest(
               seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
     is_unsaid = not is_language(report) and slots.gradient_checkpointing is None
     is_usual = report.objective == "contrastive" and slots.precision is None
-    is_open = is_unsaid and (slots.batch is None or report.kind in DENOISERS or is_usual)
+    is_open = is_unsaid and (slots.batch is None or report.kind in DENOISER_KINDS or is_usual)
     if is_open and slots.batch is not None:
         draft.lead("fit.checkpointing_decides", need=gib(least.process_bytes))
     return Found("depends" if is_open else "does_not_fit", memory_range(report), report)

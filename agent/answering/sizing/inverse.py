@@ -24,13 +24,13 @@ from agent.answering.telling.run_words import (
     run_text,
     short_model,
 )
-from agent.answering.telling.verdicts import is_borderline
+from agent.answering.telling.verdicts import is_borderline, pool_words
 from agent.request import Goal, Request, Slots
 from agent.toolbox import ToolResult
 from agent.toolbox.limits import LimitReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.timing import TimeReport
-from tools.models import try_find_model
+from tools.models import ENCODER_KINDS, LANGUAGE_KINDS, try_find_model
 from tools.units import GB, bytes_from_gb
 
 COMMON_CARDS = (
@@ -173,7 +173,7 @@ def _others(draft: Draft, goal: Goal) -> list[tuple[str, dict[str, Any]]]:
         return []
     match = try_find_model(slots.model) if slots.model else None
     kind = match.spec.kind if match is not None else "decoder-lm"
-    is_language = kind in ("decoder-lm", "moe-lm", "vlm")
+    is_language = kind in LANGUAGE_KINDS
     trials: list[tuple[str, dict[str, Any]]] = []
     if goal == "fewest_cards":
         return _lighter(slots) if is_language else []
@@ -182,7 +182,7 @@ def _others(draft: Draft, goal: Goal) -> list[tuple[str, dict[str, Any]]]:
             trials.append(("fused_ce", {"fused_ce": True}))
             if (slots.method or "").endswith("lora") and not (slots.method or "").endswith("qlora"):
                 trials.append(("qlora", {"method": str(slots.method)[:-4] + "qlora"}))
-        elif kind in ("encoder", "embedding", "reranker"):
+        elif kind in ENCODER_KINDS:
             if slots.precision is None:
                 trials.append(("amp", {"precision": "bf16"}))
             if slots.gradient_checkpointing is None:
@@ -230,7 +230,8 @@ def _tell(draft: Draft, found: LimitReport, *, is_found: bool) -> None:
             draft.figure("utilization_needed", round(needed + 0.005, 2), "1",
                          formula="need / usable")  # fmt: skip
             draft.say("inverse.none_pool", importance=HEAD, pool=gib(report.pool_bytes),
-                      share=f"{needed + 0.005:.2f}", **values)  # fmt: skip
+                      share=f"{needed + 0.005:.2f}", flag=pool_words(draft)["flag"],
+                      **values)  # fmt: skip
             return
         draft.say(f"inverse.none_{found.goal}", importance=HEAD, **values)
         return

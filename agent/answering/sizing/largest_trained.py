@@ -58,8 +58,6 @@ def compose(request: Request, context: Context) -> Plan:
             key = "trained_host" if slots.host_ram_gb else "trained_ram"
             draft.say(f"largest.{key}", ram=ram, given=f"{slots.host_ram_gb or 0:g}",
                       importance=HEAD)  # fmt: skip
-        draft.figure("least_bytes_of_a_parameter", 16, "B", formula="offloaded states")
-        draft.figure("most_bytes_of_a_parameter", 18, "B", formula="offloaded states and weights")
         draft.say(f"largest.limit_{limit}")
     draft.say("largest.trained_beyond", importance=DETAIL)
     say_assumptions(draft, best[0][2])

@@ -11,6 +11,7 @@ from agent.answering.telling.numbers import count
 from agent.answering.telling.phrases import sentences
 from agent.request import Request, Slots
 from agent.toolbox.memory import MemoryReport
+from tools.models import LANGUAGE_KINDS
 
 _SLOTS = (
     "model", "params_b", "method", "precision", "precision_mode", "quantization", "kv_cache_dtype",
@@ -190,9 +191,6 @@ def value_name(draft: Draft, name: str, value: str) -> str:
     known = sentences("values")
     key = next((k for k in (f"{name}={value}", value) if k in known), None)
     return draft.phrase(f"values.{key}") if key is not None else format_name(value)
-
-
-LANGUAGE_KINDS = ("decoder-lm", "moe-lm", "vlm")
 
 
 def is_language(report: MemoryReport) -> bool:

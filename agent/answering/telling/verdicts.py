@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agent.answer import AssumptionOut, Verdict
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import gib, gib_range
 from agent.answering.telling.parts import PARTS
 from agent.answering.telling.run_words import card_name, run_text
 from agent.toolbox.memory import MemoryReport
+from tools.memory import cache_pool
 from tools.units import bytes_from_gb, format_significant
 
 _BORDERLINE = 1.05
@@ -127,15 +130,17 @@ def _say_pool(draft: Draft, report: MemoryReport, usable: int) -> None:
     """What the engine may take at its share of the card, where that is what runs short."""
     assert report.pool_bytes is not None
     share = draft.request.slots.gpu_memory_utilization
+    words = pool_words(draft)
     if share is None:
-        draft.say("memory.pool", pool=gib(report.pool_bytes))
+        draft.say("memory.pool", pool=gib(report.pool_bytes), **words)
         return
     draft.figure("utilization", share, "1", sources=("user:gpu_memory_utilization",))
     needed = report.process_bytes / usable
     is_short = report.process_bytes > report.pool_bytes
     key = "memory.pool_short" if is_short and needed <= _MOST_SHARE else "memory.pool_given"
     draft.figure("utilization_needed", round(needed + 0.005, 2), "1", formula="need / usable")
-    draft.say(key, share=f"{share:g}", pool=gib(report.pool_bytes), needed=f"{needed + 0.005:.2f}")
+    draft.say(key, share=f"{share:g}", pool=gib(report.pool_bytes),
+              needed=f"{needed + 0.005:.2f}", **words)  # fmt: skip
 
 
 def _say_share_short(
@@ -151,7 +156,16 @@ def _say_share_short(
     key = "share_short" if needed <= _MOST_SHARE else "share_short_card"
     draft.say(f"memory.{key}", importance=HEAD, share=f"{share:g}", pool=gib(report.pool_bytes),
               needed=f"{needed + 0.005:.2f}", usable=gib(usable),
-              card=card_name(draft, report), **values)  # fmt: skip
+              card=card_name(draft, report), **pool_words(draft), **values)  # fmt: skip
+
+
+def pool_words(draft: Draft) -> dict[str, Any]:
+    """How the engine spells its share, its longest request and its requests at once."""
+    pool = cache_pool(draft.request.slots.framework)
+    if not pool.is_reserved:
+        pool = cache_pool(None)
+    return {"engine": pool.title, "flag": pool.flag, "length_flag": pool.length,
+            "requests_flag": pool.requests}  # fmt: skip
 
 
 _MOST_SHARE = 0.97

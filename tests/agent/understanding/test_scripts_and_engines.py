@@ -10,7 +10,8 @@ from agent.understanding import parse
 @pytest.mark.parametrize(
     "question",
     [
-        "`flux_train_network.py --network_dim 16 --train_batch_size 2 --optimizer_type AdamW8bit` 4090 够吗",
+        "`flux_train_network.py --network_dim 16 --train_batch_size 2 --optimizer_type AdamW8bit` "
+        "4090 够吗",
         'run it as "sdxl_train_network.py --network_dim 16 --train_batch_size 2 --optimizer_type '
         'AdamW8bit" on a 3090?',
     ],
