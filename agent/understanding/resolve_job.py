@@ -163,6 +163,9 @@ def _are_joined(document: Document, cues: list[Reading]) -> bool:
     return False
 
 
+_FROM_SCRATCH = 20
+"""Tokens a parameter from which training without a method is taken for one from nothing: there
+that network is trained as well as its compute allows (Hoffmann et al., arXiv 2203.15556)."""
 _QLORA = re.compile(r"q[ \-_]?lora")
 _TRAINED_KINDS = {"encoder", "cnn", "detector", "vit", "segmentation"}
 _SMALL_KINDS = {
@@ -192,6 +195,9 @@ def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) ->
     if goal is not None:
         if goal.value == "cpt":
             out.put("method", "cpt+full", goal, inferred=True)
+        return
+    if (out.get("tokens") or 0) >= _FROM_SCRATCH * 1e9 * (out.get("params_b") or 1e9):
+        out.put("method", "pretrain", inferred=True)
         return
     if kind in _SMALL_KINDS:
         out.put("method", "full", inferred=True)

@@ -29,10 +29,16 @@ _EACH = re.compile(
     r"(?:to (?:re)?rank\s)?(?:each|apiece|per (?:query|request|search|call)"
     r"|a (?:query|request|search)"
     r"|/\s?(?:query|request|q))(?![a-z])"
-    rf"|(?:每(?:个|次|条)?(?:查询|请求|query|搜索|检索|问题)?)[^\d,。;\n]{{0,8}}?(?P<m>{DIGITS}|{HAN}{{1,3}})\s?"
+    r"|(?:每(?:个|次|条)?(?:查询|请求|query|搜索|检索|问题)?)"
+    rf"[^\d,。;\n]{{0,8}}?(?P<m>{DIGITS}|{HAN}{{1,3}})\s?"
     r"(?:个|条|篇|段|对)?(?:候选|文档|段落|文本|pairs?|passages?|docs?|结果)"
-    rf"|(?:rerank|re-rank|重排|精排)[^\d,。;\n]{{0,8}}?(?:top[ -]?)?(?P<o>{DIGITS})"
+    r"|(?:(?:rerank|re-rank)(?:ing|s)?(?![a-z])|重排|精排)"
+    rf"[^\d,。;\n]{{0,8}}?(?:top[ -]?)?(?P<o>{DIGITS})"
     r"(?!\s?(?:qps|rps|[bkgm]))"
+    r"|(?<![a-z])(?:each|every|(?:per|a) (?:query|request|search|call))\s"
+    r"(?:query\s|request\s|one\s)?"
+    rf"(?:of\s|has\s|with\s|ranks\s|scores\s|about\s|up to\s)*(?P<p>{DIGITS})\s"
+    r"(?:candidates?|passages?|docs?|documents?|pairs|chunks|hits|results|texts)(?![a-z])"
 )
 _RANKING_KINDS = ("reranker",)
 
@@ -43,10 +49,13 @@ def settle_load(document: Document, out: Resolution) -> None:
     _cap(document, out)
     if getattr(out.spec, "kind", None) in _RANKING_KINDS:
         found = _EACH.search(document.text)
-        value = parse_number(found["n"] or found["m"] or found["o"]) if found is not None else None
+        value = parse_number(next(filter(None, found.groups()))) if found is not None else None
         if found is not None and value and value > 1:
             out.put("items_per_request", int(value), Reading("items_per_request", int(value),
                     found.start(), found.end()))  # fmt: skip
+            if out.get("samples") == int(value) and out.get("request_rate_per_s"):
+                out.values.pop("samples")  # what one request ranks is no work in all
+                out.readings.pop("samples", None)
 
 
 def _cap(document: Document, out: Resolution) -> None:

@@ -26,7 +26,8 @@ _PLAIN = (
 
 
 _BARE_FULL = re.compile(
-    r"(?<![a-z\-])full(?=\s*(?:[?!,。;)]|\Z|(?:zero|deepspeed|fsdp|ft|tuning|sft|param|\d{1,3}(?:\.\d)?b(?![a-z]))))"
+    r"(?<![a-z\-])full(?=\s*(?:[?!,。;)]|\Z|(?:zero|deepspeed|fsdp|ft|tuning|sft|param|\d{1,3}(?:\.\d)?b(?![a-z])"
+    r"|(?:on|with|using|and|\+)\s(?:cpu|nvme|optimi[sz]er|params?|zero)[ -]?(?:3\s)?offload)))"
 )
 """A bare "full" at the end of a clause or before a training word: full fine-tuning."""
 

@@ -100,3 +100,31 @@ def test_public_data_sets_are_named(text: str, name: str | None) -> None:
 )
 def test_steps_a_second_are_read_before_and_behind(text: str, per_s: float) -> None:
     assert parse(text).slots.steps_per_s == per_s
+
+
+@pytest.mark.parametrize(
+    ("text", "each"),
+    [
+        ("bge-reranker-base, 12 QPS, each 40 passages, on an L4", 40),
+        ("bge-reranker-v2-m3 每次请求 64 条候选, 每秒 9 次, T4", 64),
+        ("bge-reranker-v2-m3 on an A10, 3 rps", None),
+    ],
+)
+def test_what_one_request_ranks_is_no_work_in_all(text: str, each: int | None) -> None:
+    slots = parse(text).slots
+    assert (slots.items_per_request, slots.samples) == (each, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [
+        ("train a 3B on 300B tokens, 32 H100", "pretrain"),
+        ("训一个 7B, 2T tokens, 512 张 H800", "pretrain"),
+        ("train a 3B with lora on 300B tokens", "lora"),
+        ("train a 7B on 40M tokens", "lora"),
+        ("14B full with optimizer offload on 4x 3090", "full"),
+        ("14B q4 full offload to the 3090", None),
+    ],
+)
+def test_how_it_is_trained_follows_from_the_work(text: str, method: str | None) -> None:
+    assert parse(text).slots.method == method
