@@ -6,6 +6,7 @@ from agent.answering.hosts import llm_on_cpu
 from agent.answering.plan import Context, Plan
 from agent.answering.renting import rent
 from agent.answering.telling.draft import HEAD, Draft
+from agent.answering.telling.joining import in_front
 from agent.request import Request
 
 _OF_WORDS = ("concept", "cost_estimate", "time_estimate", "probe_local")
@@ -49,9 +50,6 @@ def _in_place_of_a_service(request: Request, context: Context) -> Plan:
     draft.say("beginnings.service", importance=HEAD)
     question = draft.phrase("beginnings.which_computer")
     asked = draft.phrase("common.question", question=question)
-    told = draft.finish("depends")
-    return answer.model_copy(update={
-        "text": f"{told.text}\n\n{answer.text}\n\n{asked}",
-        "clarifying_question": question,
-        "request": {**answer.request, "gpu": None},
-    })  # fmt: skip
+    answer = answer.model_copy(update={"text": f"{answer.text}\n\n{asked}"})
+    return in_front(draft.finish("depends"), answer, clarifying_question=question,
+                    request={**answer.request, "gpu": None})  # fmt: skip

@@ -9,6 +9,7 @@ from agent.answer import Answer, AssumptionOut
 from agent.answering.fitting.training import scheme_is_open
 from agent.answering.plan import Call, Plan
 from agent.answering.telling.draft import BODY, HEAD, Draft
+from agent.answering.telling.joining import in_front
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import joined, memory_arguments, outcome
 from agent.request import Request, Slots
@@ -148,14 +149,8 @@ def _outcome(draft: Draft, report: MemoryReport) -> str:
 
 def _joined(request: Request, answer: Answer, about: Answer, *, leads: bool) -> Answer:
     """Both texts: sizes come first where they decide, else behind the first paragraph."""
-    first, _, rest = answer.text.partition("\n\n")
-    lines = [about.text, answer.text] if leads else [first, about.text, rest]
     given = {"model": request.slots.model, "params_b": request.slots.params_b}
-    return answer.model_copy(update={
-        "text": "\n\n".join(line for line in lines if line),
-        "verdict": "depends" if leads else answer.verdict,
-        "request": {**answer.request, **given},
-        "assumptions": (*about.assumptions, *answer.assumptions),
-        "figures": (*about.figures, *answer.figures),
-        "tool_calls": (*about.tool_calls, *answer.tool_calls),
-    })  # fmt: skip
+    return in_front(
+        about, answer, behind_first=not leads,
+        verdict="depends" if leads else answer.verdict, request={**answer.request, **given},
+    )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.answer import AssumptionOut
 from agent.answering.plan import Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
+from agent.answering.telling.joining import in_front
 from agent.request import Request
 
 _PICTURES, _TEXTS = "timm/resnet50", "google-bert/bert-base-uncased"
@@ -45,9 +46,4 @@ def compose(request: Request, context: Context) -> Plan:
     kind = "texts" if name == _TEXTS else "pictures"
     draft.say(f"usual_nets.{kind}", model=spec.name.rpartition("/")[2],
               millions=millions, importance=HEAD)  # fmt: skip
-    told = draft.finish(answer.verdict)
-    return answer.model_copy(update={
-        "text": f"{told.text}\n\n{answer.text}",
-        "assumptions": (*told.assumptions, *answer.assumptions),
-        "figures": (*told.figures, *answer.figures),
-    })  # fmt: skip
+    return in_front(draft.finish(answer.verdict), answer)

@@ -7,6 +7,7 @@ from typing import Any
 from agent.answering.fitting import fit
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
+from agent.answering.telling.joining import in_front
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import memory_arguments, outcome
 from agent.request import Request
@@ -48,12 +49,7 @@ def compose(request: Request, context: Context) -> Plan:
     answer = yield from fit.compose(chosen, context)
     if not draft.has_text:
         return answer
-    told = draft.finish("depends")
-    return answer.model_copy(update={
-        "text": f"{told.text}\n\n{answer.text}",
-        "figures": (*told.figures, *answer.figures),
-        "tool_calls": (*told.tool_calls, *answer.tool_calls),
-    })  # fmt: skip
+    return in_front(draft.finish("depends"), answer)
 
 
 def _split(stage: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.speed import plans
 from agent.answering.telling.draft import HEAD, TYPICAL_CHARACTERS, Draft
+from agent.answering.telling.joining import in_front
 from agent.answering.telling.run_words import joined
 from agent.request import Request
 from agent.toolbox.registries import GpuReport, ModelReport
@@ -44,22 +45,7 @@ def compose(request: Request, context: Context) -> Plan:
         draft, [draft.phrase(f"first_token.{way}") for way in ways]), importance=HEAD)  # fmt: skip
     told = draft.finish("depends")
     answer = yield from plans.compose(request, context)
-    return answer.model_copy(update={
-        "verdict": "depends",
-        "text": _joined(told.text, answer.text, TYPICAL_CHARACTERS[request.language]),
-        "figures": (*told.figures, *answer.figures),
-        "tool_calls": (*told.tool_calls, *answer.tool_calls),
-    })  # fmt: skip
-
-
-def _joined(first: str, rest: str, most: int) -> str:
-    """Both texts, paragraphs of the second left out at its end where it grows too long."""
-    kept = [first]
-    for paragraph in rest.split("\n\n"):
-        if sum(len(text) + 2 for text in kept) + len(paragraph) > most:
-            break
-        kept.append(paragraph)
-    return "\n\n".join(kept)
+    return in_front(told, answer, most=TYPICAL_CHARACTERS[request.language], verdict="depends")
 
 
 def _say_least(draft: Draft, model: ModelReport, card: GpuReport, prompt: int) -> None:
