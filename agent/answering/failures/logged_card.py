@@ -58,7 +58,7 @@ def _told_others(draft: Draft, known: CardTotal) -> dict[str, str]:
 
 def _names(draft: Draft, cards: tuple[GpuSpec, ...]) -> str:
     """Names of cards, the first few."""
-    names = [spec.name for spec in cards[:_MOST_NAMES]]
+    names = [spec.name.partition(" (")[0] for spec in cards[:_MOST_NAMES]]
     rest = [draft.phrase("symptoms.total_more")] if len(cards) > _MOST_NAMES else []
     return joined(draft, [*names, *rest])
 

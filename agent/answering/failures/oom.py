@@ -6,6 +6,7 @@ from collections.abc import Generator
 from dataclasses import replace
 
 from agent.answer import Answer, MemoryRange, Verdict
+from agent.answering.failures.cuda_error import say_cuda_error, say_refused
 from agent.answering.failures.engine_start import say_no_blocks, says_no_blocks
 from agent.answering.failures.logged_card import on_logged_card, say_logged_card
 from agent.answering.failures.symptoms import (
@@ -13,8 +14,6 @@ from agent.answering.failures.symptoms import (
     grows,
     pasted,
     say_checks,
-    say_cuda_error,
-    say_refused,
     say_remedies,
     symptoms_of,
 )
