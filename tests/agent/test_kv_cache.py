@@ -6,7 +6,8 @@ import pytest
 
 from agent import ungrounded
 from agent.answer import Answer
-from tests.agent.answers import answered
+from agent.understanding import parse
+from tests.agent.answers import answer, answered
 
 CONFIG = (
     '{"architectures":["LlamaForCausalLM"],"hidden_size":4096,"num_hidden_layers":40,'
@@ -75,3 +76,30 @@ def test_heads_are_split_over_a_tensor_parallel_group() -> None:
     """Llama-3-70B: 80 layers * 2 * 128 * 2 B = 40,960 B a head; 8 heads over 4 cards are 2."""
     told, _ = answered("Llama-3-70B KV cache per token with TP=4 on each card?")
     assert "81,920" in told.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Mistral-7B fp16, 24k context on a 3090: how much KV cache, and does it fit?",
+        "3090 上 Mistral-7B fp16 开 24k 上下文,KV 缓存要多少,放得下吗",
+    ],
+)
+def test_the_cache_leads_where_a_card_is_to_hold_the_model_too(question: str) -> None:
+    # 2 * 32 layers * 8 heads * 128 * 2 B = 128 KiB a token; 24576 tokens are 3 GiB
+    found = answer(question)
+    first, _, rest = found.text.partition("\n\n")
+    assert "131,072" in first
+    # every layer slides: of 24576 tokens the last 4096 are kept, 0.5 GiB
+    assert "0.5 GiB" in rest.split("\n\n")[0]
+    assert found.verdict == "fits"
+
+
+def test_bytes_of_a_token_of_a_named_size_are_no_active_parameters() -> None:
+    assert parse("KV cache of Yi-1.5-9B per token?").slots.model is not None
+
+
+def test_layers_with_a_window_keep_no_more_than_it() -> None:
+    # 12 of 24 layers keep 128 tokens: 49152 B * (65536 / 2 + 128 / 2) = 1.503 GiB
+    found = answer("gpt-oss-20b 64k kv cache size?")
+    assert _figure(found, "kv_bytes") == pytest.approx(49152 * (65536 / 2 + 64))

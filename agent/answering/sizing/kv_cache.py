@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
+from agent.answering.telling.joining import in_front
 from agent.answering.telling.numbers import count, gib
 from agent.request import Request
 from agent.toolbox.registries import ModelReport
@@ -29,6 +30,10 @@ class _Shape(NamedTuple):
     source: str
     is_latent: bool = False
     """One compressed vector that all heads share (MLA): no heads to split over cards."""
+    window: int | None = None
+    """Tokens that sliding layers keep."""
+    window_share: float = 0.0
+    """Share of the elements that lie in sliding layers."""
 
     @property
     def is_plain(self) -> bool:
@@ -37,23 +42,42 @@ class _Shape(NamedTuple):
             return False
         return self.elements == 2 * self.layers * self.kv_heads * self.head_dim
 
+    def kept(self, tokens: int) -> float:
+        """Tokens of full layers that take as much as what all layers keep of so many."""
+        if self.window is None or tokens <= self.window:
+            return tokens
+        return tokens * (1 - self.window_share) + self.window * self.window_share
+
 
 def applies(request: Request, context: Context) -> bool:
-    """True for the size of a cache, of a model that is known, where no card is to hold it."""
+    """True for the size of a cache, of a model that is known."""
     slots = request.slots
     if slots.task == "train" or request.goal is not None or not request.says("sizing.kv_cache"):
         return False
     is_each = request.says("sizing.each_token")
     if not is_each and not request.says("sizing.kv_size"):
         return False
-    has_card = slots.has_card or slots.gpu_mem_gb is not None
-    if has_card and not is_each:
+    if _is_on_card(request) and not is_each and not _is_for_card(request):
         return False
     return slots.has_model or _config(request) is not None
 
 
+def _is_on_card(request: Request) -> bool:
+    return request.slots.has_card or request.slots.gpu_mem_gb is not None
+
+
+def _is_for_card(request: Request) -> bool:
+    """Whether the cache of a length is asked for beside a card that is to hold the model too."""
+    has_length = request.slots.seq_len is not None or request.slots.input_len is not None
+    is_run = request.intent in ("fit_check", "serving_plan", "multi_gpu_plan")
+    return has_length and is_run and request.slots.has_model and not request.pasted
+
+
 def compose(request: Request, context: Context) -> Plan:
-    """Bytes a token with the product behind them, then those of the tokens that were said."""
+    """Bytes a token with the product behind them, then those of the tokens that were said.
+
+    Where a card is to hold the model too, the cache leads and the fit follows.
+    """
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     slots = request.slots
     config = _config(request)
@@ -66,7 +90,14 @@ def compose(request: Request, context: Context) -> Plan:
         draft.say("kv_cache.none", model=slots.model or "", importance=HEAD)
     else:
         _tell(draft, shape)
-    return draft.finish("not_applicable", intent="serving_plan")
+    told = draft.finish("not_applicable", intent="serving_plan")
+    if shape is None or request.says("sizing.each_token") or not _is_on_card(request):
+        return told
+    from agent.answering import compose as answer_to
+
+    rest = tuple(mark for mark in request.marks if mark != "sizing.kv_cache")
+    answer = yield from answer_to(request.model_copy(update={"marks": rest}), context)
+    return in_front(told, answer)
 
 
 def _config(request: Request) -> dict[str, Any] | None:
@@ -111,13 +142,20 @@ def _shape_of_report(report: object) -> _Shape | None:
     if dim is None and report.hidden_size and report.attention_heads:
         dim = report.hidden_size // report.attention_heads
     return _Shape(name, report.kv_elems_per_token, report.layers, report.kv_heads,
-                  report.attention_heads, dim, report.source,
-                  is_latent=_is_latent(report.name))  # fmt: skip
+                  report.attention_heads, dim, report.source, **_traits(report.name))  # fmt: skip
 
 
-def _is_latent(name: str) -> bool:
+def _traits(name: str) -> dict[str, Any]:
+    """What of the attention changes what is kept: a compressed vector, sliding layers."""
     match = try_find_model(name)
-    return match is not None and match.spec.mla is not None
+    if match is None:
+        return {}
+    traits: dict[str, Any] = {"is_latent": match.spec.mla is not None}
+    sliding = match.spec.sliding
+    if sliding is not None and sliding.sliding_layers:
+        layers = sliding.sliding_layers + (sliding.full_layers or 0)
+        traits |= {"window": sliding.window, "window_share": sliding.sliding_layers / layers}
+    return traits
 
 
 def _width(draft: Draft) -> tuple[str, float]:
@@ -148,7 +186,7 @@ def _tell(draft: Draft, shape: _Shape) -> None:
               kib=format_significant(each / KIB, 4), product=product, width=f"{width:g}",
               importance=HEAD)  # fmt: skip
     _say_on_each(draft, shape, each)
-    _say_total(draft, each)
+    _say_total(draft, shape, each)
     if shape.is_plain and shape.heads and shape.kv_heads and shape.kv_heads < shape.heads:
         ratio = shape.heads / shape.kv_heads
         draft.figure("attention_heads", shape.heads, "1", sources=(shape.source,))
@@ -178,21 +216,27 @@ def _say_on_each(draft: Draft, shape: _Shape, each: float) -> None:
               importance=HEAD, **values)  # fmt: skip
 
 
-def _say_total(draft: Draft, each: float) -> None:
+def _say_total(draft: Draft, shape: _Shape, each: float) -> None:
     """Bytes of the tokens that were said, of one sequence and of all at once."""
     slots = draft.request.slots
     tokens = slots.seq_len or slots.tokens or slots.input_len
     if tokens is None:
         return
     at_once = slots.concurrency or 1
-    total = each * tokens
+    total = each * shape.kept(tokens)
     draft.figure("tokens", tokens, "token", sources=("user:tokens",))
-    draft.figure("kv_bytes", total, "B", formula="bytes per token * tokens")
+    draft.figure("kv_bytes", total, "B", formula="bytes per token * tokens that are kept")
     told = {
         "tokens": count(tokens, draft.language),
         "gb": f"{format_significant(total / GB, 3)} GB",
     }
     draft.say("kv_cache.total", gib=gib(total), importance=HEAD, **told)
+    if shape.window is not None and tokens > shape.window:
+        share = f"{100 * shape.window_share:.0f}%"
+        draft.figure("window", shape.window, "token", sources=(shape.source,))
+        draft.figure("sliding_share", round(100 * shape.window_share), "%", sources=(shape.source,))
+        draft.say("kv_cache.window", window=count(shape.window, draft.language), share=share,
+                  importance=HEAD)  # fmt: skip
     if at_once > 1:
         draft.figure("sequences", at_once, "1", sources=("user:concurrency",))
         draft.figure("kv_bytes_of_all", total * at_once, "B", formula="kv_bytes * sequences")

@@ -86,7 +86,7 @@ _PRODUCT = re.compile(
     rf"\s?(?:=|就是|等于|is)\s?(?:about\s|约\s?)?(?P<need>{_N})\s?(?:gib|gb|g)(?![a-z])"
 )
 _PER_TOKEN = re.compile(
-    rf"(?<![a-z0-9.]){_N}\s?b(?= (?:params? |parameters )?(?:per|a|each) token)"
+    rf"(?<![a-z0-9.\-]){_N}\s?b(?= (?:params? |parameters )?(?:per|a|each) token)"
 )
 _SLACK = 0.06
 
