@@ -9,6 +9,8 @@ from agent.request import Request
 from agent.understanding.marks import amount_names, names
 
 ROOT = Path(__file__).parents[2]
+READS_QUESTIONS = ("sources.py", "passages.py")
+"""Modules that hand the question's words to the retriever, and read no more in them."""
 ANSWERS = sorted((ROOT / "agent" / "answering").rglob("*.py"))
 
 
@@ -37,3 +39,9 @@ def test_an_unknown_mark_is_a_slip() -> None:
     request = Request(language="en", intent="concept", slots={}, marks=("sizing.kv_cache",))  # type: ignore[arg-type]
     assert request.says("sizing.kv_cache", "sizing.checkpoint")
     assert not request.says("sizing.checkpoint")
+
+
+def test_answers_read_no_words() -> None:
+    """What the words mean is read once, in agent/understanding; answers ask for it by name."""
+    readers = {p.name for p in ANSWERS if "search_query" in p.read_text("utf-8")}
+    assert readers == set(READS_QUESTIONS)
