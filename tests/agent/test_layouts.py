@@ -164,3 +164,22 @@ def test_a_size_behind_a_hyphen_is_no_exit_code() -> None:
     answer, _ = answered("glm-4-9b-chat bf16 单张4090 上下文 131072 放得下吗")
     assert answer.verdict == "does_not_fit"
     assert ".wslconfig" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "machines", "cards"),
+    [
+        # 671 GB of weights in FP8: 8 * 79 GiB are too few, 16 are enough
+        ("one node of 8 A100 80GB for DeepSeek-V3 fp8, else how many nodes?", 2, 16),
+        # 1,342 GB in 16 bit: 24 * 79 GiB are 2,040 GB
+        ("8 卡 H100 放得下 DeepSeek-V3 bf16 吗,不行要几台", 3, 24),
+    ],
+)
+def test_machines_for_what_the_cards_of_one_do_not_hold(
+    question: str, machines: int, cards: int
+) -> None:
+    answer, _ = answered(question)
+    assert answer.verdict == "does_not_fit"
+    assert _figure(answer, "machines") == machines
+    assert _figure(answer, "cards of all machines") == cards
+    assert f"{machines}×8" in answer.text

@@ -10,6 +10,7 @@ from agent.answering.fitting.card_facts import is_unified, say_card
 from agent.answering.fitting.changes import PUBLISHED_IN_FOUR, say_changes
 from agent.answering.fitting.doubtful import is_doubtful, say_doubtful
 from agent.answering.fitting.kernels import judged_kernels
+from agent.answering.fitting.more_machines import say_more_machines
 from agent.answering.fitting.native_formats import say_native_format
 from agent.answering.fitting.pipeline import judged_pipeline
 from agent.answering.fitting.shared_prefix import say_shared_prefix
@@ -285,6 +286,8 @@ def _say_more_cards(
     found = results[0].report
     if not isinstance(found, LimitReport) or not found.value:
         return
+    if found.value > _NODE:
+        yield from say_more_machines(draft, report, found.value, arguments)
     if not report.gpu_count < found.value <= _NODE:
         return
     draft.figure("cards", found.value, "1", formula="fewest that hold it")

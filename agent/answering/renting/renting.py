@@ -145,7 +145,8 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
         return
     if not best:
         is_mended = any(change.fits for change in report.changes)
-        draft.say("renting.none_fits_as_is" if is_mended else "renting.none_fits")
+        key = "of_count" if count > 1 else "fits_as_is" if is_mended else "fits"
+        draft.say(f"renting.none_{key}", count=count)
         return
     names = joined(draft, [f"{row.gpu}" for row in best])
     if count > 1:
