@@ -28,6 +28,8 @@ class TimeArguments(Arguments):
     gpu: str | None = Field(None, description="Card in any spelling / 显卡")
     gpu_count: int = Field(1, ge=1)
     nodes: int | None = Field(None, ge=1)
+    gbps: float | None = Field(None, gt=0, description="Gbit/s of a machine's link to the others")
+    rdma: bool = Field(False, description="That link is RDMA: InfiniBand, RoCE, eRDMA, EFA")
     batch: int | None = Field(None, ge=1, description="Sequences per GPU and step")
     seq_len: int | None = Field(None, ge=1)
     input_len: int | None = Field(None, ge=1)
@@ -127,10 +129,18 @@ def training_speed(arguments: TimeArguments) -> Any:
             quantization=arguments.quantization,
             num_gpus=arguments.gpu_count,
             nodes=arguments.nodes,
+            link=_link(arguments),
             micro_batch=arguments.batch,
             seq_len=arguments.seq_len,
         )
     )
+
+
+def _link(arguments: TimeArguments) -> str | None:
+    """The link between machines as `tools.speed` reads it; None where it was not said."""
+    if arguments.gbps is None:
+        return None
+    return f"{arguments.gbps:g} Gbps {'RDMA' if arguments.rdma else 'Ethernet'}"
 
 
 def _training_time(arguments: TimeArguments, speed: Any) -> TimeReport:

@@ -8,28 +8,25 @@ from typing import Any
 from agent.answer import Answer, AssumptionOut
 from agent.answering.concepts import concept
 from agent.answering.money import cost
-from agent.answering.money.price_said import say_cost_at_price
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.renting.renting import default_provider, default_region
 from agent.answering.speed.decode import asks_fit, asks_training_speed, say_ceiling
+from agent.answering.speed.job_cost import NODE, named_call
+from agent.answering.speed.job_cost import say_cost as say_cost
+from agent.answering.speed.job_cost import types_call as types_call
 from agent.answering.speed.time_fit import memory_call, room_for
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.found import quoted_hint
-from agent.answering.telling.machines import provider_name, short_line
-from agent.answering.telling.numbers import count, duration, gib, money, rate, whole
+from agent.answering.telling.numbers import count, duration, gib, rate, whole
 from agent.answering.telling.phrases import sentences
 from agent.answering.telling.run_words import joined, memory_arguments, outcome, value_name
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
-from agent.toolbox.offers import InstanceOut
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.timing import TimeReport
 from tools.units import format_significant
 
-_NODE = 8
-"""Cards of the largest common machine."""
 _SAMPLES, _TOKENS_EACH = 50_000, 512
 """Work assumed when none was said: a common instruction set of this order."""
 _WRITES_TEXT = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
@@ -48,12 +45,37 @@ def compose(request: Request, context: Context) -> Plan:
     slots = request.slots
     if slots.step_s is not None:
         return (yield from cost.compose(request, context))
-    has_model = slots.has_model
-    if not has_model or not slots.has_card:
+    if slots.has_model and not slots.has_card and slots.instance is not None:
+        yield from _on_its_cards(draft)
+        slots = draft.request.slots
+    if not slots.has_model or not slots.has_card:
         return (yield from concept.compose(request, context))
     if slots.task == "infer":
         return (yield from _serving(draft))
     return (yield from training_time(draft))
+
+
+def _on_its_cards(
+    draft: Draft,
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
+    """Takes the cards of the type that was named; of a family those of its smallest type."""
+    slots = draft.request.slots
+    (result,) = yield (named_call(draft),)
+    report = result.report
+    rows = report.instances if isinstance(report, InstancesReport) else ()
+    found = [row for row in rows if row.gpu is not None and row.category == "gpu"]
+    fitting = [row for row in found if slots.gpu_count in (None, row.gpu_count)] or found
+    if not fitting:
+        return
+    draft.use(result)
+    best = min(fitting, key=lambda row: (row.gpu_count or 1, row.price is None))
+    cards = (best.gpu_count or 1) * (slots.instance_count or 1)
+    changed = {
+        "gpu": best.gpu, "gpu_count": cards, "provider": best.provider,
+        "instance": best.instance_type,
+        "nodes": slots.nodes or slots.instance_count,
+    }  # fmt: skip
+    draft.request = draft.request.model_copy(update={"slots": slots.model_copy(update=changed)})
 
 
 def time_arguments(draft: Draft, **changes: Any) -> dict[str, Any]:
@@ -65,6 +87,9 @@ def time_arguments(draft: Draft, **changes: Any) -> dict[str, Any]:
                      "batch", "seq_len", "input_len", "output_len")
     }  # fmt: skip
     said["gpu_count"] = slots.gpu_count or 1
+    is_spread = (slots.nodes or 1) > 1 or said["gpu_count"] > NODE
+    if is_spread and slots.task != "infer" and slots.bandwidth_gbps is not None:
+        said |= {"gbps": slots.bandwidth_gbps, "rdma": draft.request.says("links.with_rdma")}
     said.update(changes)
     return {name: value for name, value in said.items() if value is not None}
 
@@ -114,8 +139,17 @@ def training_time(draft: Draft) -> Steps:
         why = "no method was said; LoRA is the usual one"
         draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
     _tell(draft, report, each)
+    _say_link(draft)
     yield from say_cost(draft, report, results[1])
     return draft.finish(room.verdict)
+
+
+def _say_link(draft: Draft) -> None:
+    """The network that was counted, where the run goes over several machines."""
+    said = time_arguments(draft)
+    if "gbps" in said:
+        kind = "RDMA" if said["rdma"] else "TCP"
+        draft.say("times.link", gbps=f"{said['gbps']:g}", kind=kind)
 
 
 def _say_assumed_work(draft: Draft, report: TimeReport, each: float) -> None:
@@ -147,26 +181,6 @@ def _without_a_home(draft: Draft, report: TimeReport, memory: ToolResult) -> Ste
     draft.say("times.work_only", gpu=draft.request.slots.gpu, hours=told[0], low=told[1],
               high=told[2], importance=HEAD)  # fmt: skip
     return draft.finish("does_not_fit")
-
-
-def types_call(
-    draft: Draft, *, count: int | None = None, larger: bool = False, everywhere: bool = False
-) -> Call:
-    """Instances with the card asked for: with just as many, or `larger` ones."""
-    slots = draft.request.slots
-    count = count or slots.gpu_count or 1
-    return Call(
-        "find_instances",
-        {
-            "gpu": slots.gpu,
-            "any_variant": slots.gpu_mem_gb is None,
-            "provider": None if everywhere else default_provider(draft),
-            "region": None if everywhere else default_region(draft),
-            "min_gpu_count": count,
-            "max_gpu_count": None if larger else count,
-            "limit": 50,
-        },
-    )
 
 
 def _tell(draft: Draft, report: TimeReport, each: int) -> None:
@@ -208,96 +222,6 @@ def _tell(draft: Draft, report: TimeReport, each: int) -> None:
     ]
     if items:
         draft.say("times.assumed", items=joined(draft, items), importance=DETAIL)
-
-
-def say_cost(
-    draft: Draft, report: TimeReport, found: ToolResult
-) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
-    """Cost on the cheapest type with these cards; on a larger one where the cloud has no other."""
-    if report.hours is None:
-        return
-    if say_cost_at_price(draft, report):
-        return
-    priced = _priced(found)
-    if not priced:
-        results = yield (
-            types_call(draft, larger=True),
-            types_call(draft, larger=True, everywhere=True),
-        )
-        draft.use(*results)
-        here, priced = _priced(results[0]), _priced(results[1])
-        if not here and not priced and (draft.request.slots.gpu_count or 1) > _NODE:
-            results = yield (types_call(draft, count=1, larger=True),
-                             types_call(draft, count=1, larger=True, everywhere=True))  # fmt: skip
-            draft.use(*results)
-            here, priced = _priced(results[0]), _priced(results[1])
-        named = draft.request.slots.provider
-        if named is not None and not here:
-            draft.say("times.elsewhere", cloud=provider_name(draft, named),
-                      gpu=draft.request.slots.gpu)  # fmt: skip
-        priced = here or priced
-    if not priced:
-        draft.say("times.no_price", gpu=draft.request.slots.gpu)
-        return
-    count = report.gpu_count
-    best = min(priced, key=lambda r: (_machines(r, count), r.price.amount if r.price else 0))
-    assert best.price is not None
-    machines, cards = _machines(best, count), best.gpu_count or 1
-    price, currency = float(best.price.amount) * machines, best.price.currency
-    amounts = [price * getattr(report.hours, name) for name in ("value", "low", "high")]
-    for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True):
-        draft.figure(name, round(amount, 4), currency, formula="hours * price")
-    told_amounts = [
-        draft.about_money(name, amount, currency, formula="hours * price")
-        for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True)
-    ]
-    _say_budget(draft, amounts, currency)
-    is_asked = draft.request.intent == "cost_estimate"
-    draft.say("times.cost", line=short_line(draft, best), cost=told_amounts[0],
-              low=told_amounts[1], high=told_amounts[2],
-              importance=HEAD if is_asked else BODY)  # fmt: skip
-    if machines > 1:
-        draft.figure("machines", machines, "1", formula="cards / cards of a machine, rounded up")
-        draft.say("times.machines", machines=machines, each=cards,
-                  importance=HEAD if is_asked else BODY)  # fmt: skip
-    if cards > report.gpu_count:
-        draft.say("times.larger", count=best.gpu_count, used=report.gpu_count,
-                  importance=HEAD if is_asked else BODY)  # fmt: skip
-    draft.offer([best.as_offer()])
-
-
-def _say_budget(draft: Draft, amounts: list[float], currency: str) -> None:
-    """Whether a sum that was named pays for the job; silent where currencies differ."""
-    budget = draft.request.slots.budget
-    if budget is None or budget.per not in (None, "total") or budget.currency not in (
-        None, currency,
-    ):  # fmt: skip
-        return
-    _, low, high = amounts
-    told = [
-        draft.about_money(name, amount, currency, formula="hours * price")
-        for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True)
-    ]
-    key = "in" if high <= budget.amount else "over" if low > budget.amount else "maybe_in"
-    draft.figure("budget", budget.amount, currency, sources=("user:budget",))
-    draft.say(
-        f"cost.work_{key}_budget",
-        budget=money(budget.amount, currency, draft.language),
-        cost=told[0],
-        low=told[1],
-        high=told[2],
-        importance=HEAD,
-    )
-
-
-def _machines(row: InstanceOut, count: int) -> int:
-    """Machines of a type that hold so many cards."""
-    return -(-count // max(row.gpu_count or 1, 1))
-
-
-def _priced(found: ToolResult) -> list[InstanceOut]:
-    rows = found.report.instances if isinstance(found.report, InstancesReport) else ()
-    return [row for row in rows if row.price is not None and row.category == "gpu"]
 
 
 def cannot(draft: Draft, result: ToolResult) -> Answer:
