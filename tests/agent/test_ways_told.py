@@ -8,7 +8,7 @@ import pytest
 
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
-from tests.agent.answers import answered
+from tests.agent.answers import answer, answered
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,19 @@ def test_bytes_at_a_peak_without_gradients_are_not_said_to_hold_them() -> None:
     """fp32 Adam: 4 B of weights and 8 of states are held in the forward pass, gradients later."""
     answer, _ = answered("BERT-base fp32 Adam batch 32 on T4")
     assert "weights and optimizer states (12 bytes per parameter at the peak)" in answer.text
+
+
+def test_a_lora_run_that_two_cards_do_not_hold_gets_its_settings_told() -> None:
+    found = answer(
+        "model_name_or_path: 01-ai/Yi-1.5-9B\nfinetuning_type: lora\ncutoff_len: 8192\n"
+        "per_device_train_batch_size: 6\nbf16: true\n两张 3090 放得下吗"
+    )
+    assert found.verdict == "does_not_fit"
+    assert "batch 减小到 1" in found.text
+    assert "Liger" in found.text
+
+
+def test_one_setting_that_is_enough_is_told_by_its_name_only() -> None:
+    found = answer("Qwen2.5-7B LoRA seq 4096 batch 1 on a 3090, does it fit?")
+    assert "leanest" not in found.text
+    assert "One setting that was left open is enough" in found.text

@@ -9,6 +9,7 @@ from typing import Any
 from agent.answer import AssumptionOut
 from agent.answering.concepts.concept import methods_compared
 from agent.answering.fitting.card_facts import say_card
+from agent.answering.fitting.changes import change_name
 from agent.answering.fitting.doubtful import is_doubtful, say_doubtful
 from agent.answering.fitting.leaner_program import with_leaner_program
 from agent.answering.fitting.rollout import say_group, say_rollout
@@ -32,6 +33,7 @@ from agent.answering.telling.parts import (
 from agent.answering.telling.phrases import sentences
 from agent.answering.telling.run_words import (
     is_language,
+    joined,
     memory_arguments,
     memory_range,
     method_name,
@@ -42,7 +44,7 @@ from agent.answering.telling.sources import guidance_call, say_guidance
 from agent.answering.telling.verdicts import say_verdict, verdict_of
 from agent.request import Request, Slots
 from agent.toolbox import ToolResult
-from agent.toolbox.memory import MemoryReport
+from agent.toolbox.memory import ChangeOut, MemoryReport
 from agent.toolbox.registries import GpuReport
 from agent.toolbox.simulate import SimulationState
 from tools.models import DENOISER_KINDS, LANGUAGE_KINDS, try_find_model
@@ -183,7 +185,7 @@ def _sharded(
     results = yield (
         Call(
             "estimate_memory",
-            memory_arguments(slots, method=said_method(replica), zero_stage=3),
+            memory_arguments(slots, method=said_method(replica), zero_stage=3, with_changes=True),
         ),
     )
     draft.use(*results)
@@ -234,19 +236,54 @@ def _leanest(
         return None
     if length is None and is_language(report) and not _compares_schemes(draft):
         say_verdict(draft, least.model_copy(update={"verdict": "tight"}))
-        draft.say("fit.leanest_only", need=gib(report.process_bytes), seq=lean["seq_len"],
-                  batch=lean["batch"], importance=HEAD)  # fmt: skip
+        draft.say("fit.leanest_only", need=gib(report.process_bytes), importance=HEAD,
+                  settings=_lean_words(draft, lean, report))  # fmt: skip
         return Found("tight", memory_range(least), least)
     say_verdict(draft, report)
-    key = "fit.leanest" if is_language(report) else "fit.leanest_any"
-    draft.say(key, need=gib(least.process_bytes), outcome=outcome(draft, least),
-              seq=lean["seq_len"], batch=lean["batch"], importance=HEAD)  # fmt: skip
+    _say_leanest(draft, report, least, lean)
     is_unsaid = not is_language(report) and slots.gradient_checkpointing is None
     is_usual = report.objective == "contrastive" and slots.precision is None
     is_open = is_unsaid and (slots.batch is None or report.kind in DENOISER_KINDS or is_usual)
     if is_open and slots.batch is not None:
         draft.lead("fit.checkpointing_decides", need=gib(least.process_bytes))
     return Found("depends" if is_open else "does_not_fit", memory_range(report), report)
+
+
+_SAME = 0.03
+"""Share of a need below which two are one number."""
+
+
+def _say_leanest(
+    draft: Draft, report: MemoryReport, least: MemoryReport, lean: dict[str, Any]
+) -> None:
+    """What the run comes to at its leanest; by the name of one change where that is all of it."""
+    alone = next((c for c in report.changes if c.fits and _is_same(c, least)), None)
+    if alone is None:
+        draft.say("fit.leanest", need=gib(least.process_bytes), outcome=outcome(draft, least),
+                  settings=_lean_words(draft, lean, report), importance=HEAD)  # fmt: skip
+        return
+    draft.figure(f"after {alone.name}", alone.after_bytes, "B", formula="estimate again")
+    draft.say("fit.one_setting", name=change_name(draft, alone.name, report),
+              need=gib(alone.after_bytes), outcome=outcome(draft, least),
+              importance=HEAD)  # fmt: skip
+
+
+def _is_same(change: ChangeOut, least: MemoryReport) -> bool:
+    return abs(change.after_bytes - least.process_bytes) <= _SAME * least.process_bytes
+
+
+def _lean_words(draft: Draft, lean: dict[str, Any], report: MemoryReport) -> str:
+    """The settings of the leanest run, as they are told."""
+    is_text = is_language(report)
+    told = {
+        "batch": lean["batch"],
+        "length": lean["seq_len"] if is_text else None,
+        "checkpointing": lean["gradient_checkpointing"] == "full" or None,
+        "optimizer": "8bit" in str(lean["optimizer"]).replace("-", "") or None,
+        "fused": is_text or None,
+    }
+    return joined(draft, (draft.phrase(f"fit.lean_{name}", value=value)
+                          for name, value in told.items() if value is not None))  # fmt: skip
 
 
 def _compares_schemes(draft: Draft) -> bool:
