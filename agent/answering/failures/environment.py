@@ -13,10 +13,10 @@ from tools.units import GIB
 _INTENTS = ("oom_diagnosis", "probe_local", "io_bottleneck", "concept", "network_distributed",
             "fit_check")  # fmt: skip
 _READINGS = (
+    ("driver", ("failures.old_driver",), ()),
     ("no_driver", ("failures.no_driver",), ()),
     ("no_kernel", ("failures.no_kernel",), ()),
     ("no_device", ("failures.no_device",), ()),
-    ("driver", ("failures.old_driver",), ()),
     ("shared_memory", ("failures.shared_memory",), ("failures.workers", "failures.container")),
     ("allocator", ("failures.memory_shown",), ("failures.memory_in_tensors",)),
     ("reserved", ("failures.reserved",), ("failures.asks_meaning",)),

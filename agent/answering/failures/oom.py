@@ -94,7 +94,8 @@ def _say_cause(draft: Draft, log: Pasted | None, report: MemoryReport | None) ->
 def _was_killed(request: Request) -> bool:
     """Whether the system killed the process: by what was pasted, or said beside the RAM."""
     is_host = request.says("failures.killed") and request.slots.host_ram_gb is not None
-    return is_host or pasted(request, "host_kill") is not None
+    is_system = request.says("failures.killed_by_system")
+    return is_host or is_system or pasted(request, "host_kill") is not None
 
 
 def _say_killed(draft: Draft) -> None:

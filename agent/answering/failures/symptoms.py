@@ -27,7 +27,7 @@ class _Symptom(NamedTuple):
 
 
 _SYMPTOMS = (
-    _Symptom("failures.grows", "train"),
+    _Symptom("failures.grows", "any"),
     _Symptom("failures.at_save", "train"),
     _Symptom("failures.at_resume", "train"),
     _Symptom("failures.at_load", "any"),
@@ -51,13 +51,14 @@ def symptoms_of(request: Request) -> list[str]:
         symptom.advice
         for symptom in _SYMPTOMS
         if symptom.task in ("any", task) and request.says(symptom.mark)
+        if symptom.mark != "failures.grows" or grows(request)
         if count >= symptom.least_cards
     ]
 
 
 def grows(request: Request) -> bool:
     """Whether memory climbs from step to step in a loop of the asker's own."""
-    is_served = request.slots.task == "infer" or request.slots.framework is not None
+    is_served = request.slots.framework not in (None, "transformers")
     return request.says("failures.grows") and not is_served
 
 
@@ -111,6 +112,22 @@ def say_remedies(draft: Draft) -> None:
         title=draft.phrase(f"symptoms.remedies_{task}"),
         importance=HEAD,
     )
+
+
+_NO_NEED = ("grows", "one_used")
+"""Causes that no change of the run's need takes away."""
+
+
+def say_symptoms(draft: Draft) -> list[str]:
+    """Advice for what the words point to; what is no matter of the need opens the answer."""
+    found = symptoms_of(draft.request)
+    record_symptom_figures(draft, found)
+    for symptom in found:
+        if symptom in _NO_NEED:
+            draft.lead(f"symptoms.{symptom}")
+        else:
+            draft.say(f"symptoms.{symptom}")
+    return found
 
 
 def record_symptom_figures(draft: Draft, keys: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.answering.concepts import compare
-from agent.answering.failures.symptoms import pasted, record_symptom_figures, symptoms_of
+from agent.answering.failures.symptoms import pasted, say_symptoms
 from agent.answering.fitting.serving import serving
 from agent.answering.fitting.training import training
 from agent.answering.fitting.unsaid import no_model
@@ -34,10 +34,7 @@ def compose(request: Request, context: Context) -> Plan:
     is_training = slots.task == "train"
     steps = training(draft, simulation=context.simulation) if is_training else serving(draft)
     found = yield from steps
-    symptoms = symptoms_of(request)
-    record_symptom_figures(draft, symptoms)
-    for symptom in symptoms:
-        draft.say(f"symptoms.{symptom}")
+    symptoms = say_symptoms(draft)
     verdict = found.verdict
     if symptoms and verdict != "not_applicable":
         verdict = "depends"
