@@ -40,3 +40,64 @@ def test_a_public_data_set_has_a_count(question: str, images: int) -> None:
 def test_a_question_about_memory_stays_one() -> None:
     answer, _ = answered("resnet50 imagenet 90 epochs, does it fit in the memory of one T4?")
     assert answer.memory is not None
+
+
+@pytest.mark.parametrize(
+    ("question", "need", "verdict"),
+    [
+        # 240 h / 24 h = 10 times real time; 4800 h / 24 h = 200
+        ("每天 240 小时录音,whisper large-v3-turbo 一张 L4,当天转得完吗", 10.0, "fits"),
+        ("4800 hours of audio a day, whisper-large-v3 on one T4, ok?", 200.0, "depends"),
+    ],
+)
+def test_audio_of_a_day_is_a_rate(question: str, need: float, verdict: str) -> None:
+    answer, _ = answered(question)
+    assert answer.verdict == verdict
+    assert _figure(answer, "times real time needed") == pytest.approx(need)
+    one = _figure(answer, "hours value")
+    batched = _figure(answer, "batched times real time value")
+    assert batched > need * 24 / one  # windows that are decoded together take less time
+    assert not ungrounded(answer, question=question)
+
+
+def test_each_card_does_a_batch_of_its_own_in_a_step() -> None:
+    """1000 steps of batch 8 on 4 cards are 32,000 images at the rate of the four."""
+    question = "SDXL lora 1000 steps batch 8 on 4x A100, how long"
+    answer, _ = answered(question)
+    rate = _figure(answer, "image per s value")
+    assert _figure(answer, "hours of steps value") == pytest.approx(32_000 / rate / 3600, rel=1e-6)
+    assert _figure(answer, "seconds_a_step") == pytest.approx(32 / rate, rel=1e-6)
+
+
+def test_what_a_request_ranks_counts_in_the_cards() -> None:
+    """20 requests a second of 60 passages are 1,200 pairs a second."""
+    question = "bge-reranker-v2-m3, 20 QPS, each 60 passages, how many L4?"
+    answer, _ = answered(question)
+    assert _figure(answer, "rate_needed") == pytest.approx(1200)
+    assert not ungrounded(answer, question=question)
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict"),
+    [
+        ("bge-small-zh 给 5 万条短文本建索引,没有显卡,16 核的机器行不行", "fits"),
+        ("给 50 万条短文本用 bge-base-zh 建索引,要不要显卡", "depends"),
+    ],
+)
+def test_a_machine_that_was_named_copes_or_not(question: str, verdict: str) -> None:
+    answer, _ = answered(question)
+    assert answer.verdict == verdict
+    assert not ungrounded(answer, question=question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "只跑个 bge-base-zh 检索,上显卡是不是大材小用",
+        "isn't a GPU overkill for one MiniLM encoder?",
+    ],
+)
+def test_a_card_that_is_doubted_for_a_small_network(question: str) -> None:
+    answer, _ = answered(question)
+    assert "CPU" in answer.text
+    assert answer.memory is None or answer.memory.scope != "per_gpu"

@@ -116,9 +116,10 @@ def _work(draft: Draft) -> str:
 def _tell(draft: Draft, report: PlacementReport, asked: Request) -> Verdict:
     is_optional = report.reason("faster_on_gpu") is not None and _cpu_hours(report) <= _A_DAY_H
     key = {"cpu": "cpu", "managed": "managed"}.get(report.kind, "gpu")
-    if key == "gpu" and is_optional:
-        key = "gpu_optional"
     rate = item_work.record_load(draft, asked)
+    copes = is_optional and rate is None and _has_machine(draft.request)
+    if key == "gpu" and is_optional:
+        key = "cpu_copes" if copes else "gpu_optional"
     if not (report.needs_gpu and rate is not None and _say_load(draft, report, rate)):
         draft.say(f"placement.{key}", work=_work(draft), importance=HEAD)
     for reason in report.reasons:
@@ -141,14 +142,18 @@ def _tell(draft: Draft, report: PlacementReport, asked: Request) -> Verdict:
         draft.say("placement.managed_too", items=joined(draft, items), importance=DETAIL)
     draft.assume(report.assumptions)
     if report.kind != "cpu":
-        return "depends"
+        return "fits" if copes else "depends"
     if report.reason("library_without_gpu_code") and draft.request.says("hosts.faster"):
         return "not_applicable"  # asked is whether a GPU helps, and it does not
-    slots = draft.request.slots
     if draft.corrections:
         return "not_applicable"  # what was taken for granted is put right; nothing is judged
-    has_machine = slots.instance is not None or slots.vcpu is not None
-    return "fits" if has_machine or slots.host_ram_gb is not None else "not_applicable"
+    return "fits" if _has_machine(draft.request) else "not_applicable"
+
+
+def _has_machine(request: Request) -> bool:
+    """Whether a machine was named by its type, its cores or its memory."""
+    slots = request.slots
+    return any(x is not None for x in (slots.instance, slots.vcpu, slots.host_ram_gb))
 
 
 def _cpu_hours(report: PlacementReport) -> float:

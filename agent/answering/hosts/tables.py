@@ -19,6 +19,7 @@ _SMALL = ("mnist", "cifar", "lenet")
 
 
 _OF_A_RUN = ("fit_check", "recommend_instance")
+_OF_A_SERVICE = (*_OF_A_RUN, "serving_plan")
 _OF_A_MACHINE = ("fit_check", "multi_gpu_plan", "serving_plan", "time_estimate")
 """Questions about a run on a machine that is named."""
 
@@ -35,6 +36,21 @@ def _is_on_cpu_type(request: Request) -> bool:
     return bool(families) and all(family.category == "cpu" for family in families)
 
 
+def _is_small_service(request: Request) -> bool:
+    """Whether a small network serves a rate that was said, or a card for it is doubted or none."""
+    slots = request.slots
+    if slots.has_card or slots.instance is not None or slots.task == "train":
+        return False
+    match = try_find_model(slots.model) if slots.model is not None else None
+    if match is None or match.spec.kind not in _SMALL_KINDS:
+        return False
+    is_rate = slots.request_rate_per_s is not None
+    if slots.gpu == "none":
+        return is_rate or slots.vcpu is not None or bool(slots.samples or slots.rows)
+    is_rate = is_rate and request.intent in _OF_A_RUN
+    return is_rate or request.says("hosts.doubts_card")
+
+
 def is_for_host(request: Request) -> bool:
     """Whether a question about memory or machines is one about a CPU server."""
     slots = request.slots
@@ -43,12 +59,10 @@ def is_for_host(request: Request) -> bool:
         return True
     if request.intent in _OF_A_MACHINE and not slots.has_card and _is_on_cpu_type(request):
         return True
+    if request.intent in _OF_A_SERVICE and _is_small_service(request):
+        return True
     if request.intent not in _OF_A_RUN or slots.has_card:
         return False
-    if slots.request_rate_per_s and slots.instance is None and slots.gpu is None:
-        match = try_find_model(name)
-        if match is not None and match.spec.kind in _SMALL_KINDS and slots.task != "train":
-            return True
     is_table = name in _OF_TABLES
     is_small = any(word in name for word in _SMALL) and try_find_model(name) is None
     return is_table or is_small

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import count
 from agent.request import Request
+from agent.toolbox.items import kind_of
 from tools.units import format_significant
 
 _DAY_S = 86_400
@@ -48,6 +49,13 @@ def is_daily(request: Request) -> bool:
     amount, rate = slots.samples or slots.rows, slots.request_rate_per_s
     is_mean = amount is not None and rate is not None and abs(amount / rate - _DAY_S) < 1
     return is_mean and slots.task != "train" and not request.says("speed.in_all")
+
+
+def is_daily_audio(request: Request) -> bool:
+    """Whether so many hours of audio come in a day, to be transcribed."""
+    slots = request.slots
+    is_audio = slots.hours is not None and slots.model is not None and slots.task != "train"
+    return is_audio and request.says("renting.a_day") and kind_of(str(slots.model)) == "speech"
 
 
 def load(request: Request) -> float | None:

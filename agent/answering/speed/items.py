@@ -11,8 +11,9 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.speed import item_work, times
 from agent.answering.speed.decode import asks_speed
 from agent.answering.speed.item_rates import item_arguments, say_rate
+from agent.answering.speed.item_rates import told as rate_told
 from agent.answering.speed.live_speech import compose_live, is_live
-from agent.answering.telling.draft import DETAIL, HEAD, Draft
+from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.found import Found
 from agent.answering.telling.numbers import count, duration, gib, whole
 from agent.answering.telling.run_words import memory_arguments, memory_range, outcome
@@ -38,7 +39,7 @@ def applies(request: Request, context: Context) -> bool:
     is_rate = slots.request_rate_per_s is not None
     if slots.models is not None or slots.gpus is not None or (request.goal and not is_rate):
         return False
-    if is_live(request):
+    if is_live(request) or item_work.is_daily_audio(request):
         return True
     is_asked = request.intent in _INTENTS or (is_set and request.intent == "fit_check")
     is_rate = is_rate or asks_speed(request)
@@ -79,6 +80,8 @@ def compose(request: Request, context: Context) -> Plan:
     if need is not None and slots.task != "train":
         _say_need(draft, report, need)
     held = Found("depends", None, None)
+    if report.kind == "speech" and (yield from _say_speech(draft, report)):
+        held = Found("fits", None, None)
     if slots.task != "train" and hours is None:
         held = yield from _say_memory(draft, report)
     if hours is not None:
@@ -139,6 +142,42 @@ def _same_clip(report: ItemReport) -> dict[str, Any]:
         return {}
     width, _, height = report.size.partition("x")
     return {"img_size": round((int(width) * int(height)) ** 0.5), "frames": report.frames}
+
+
+_WINDOWS_AT_ONCE = 8
+"""Windows of 30 s that programs with batched decoding commonly take together."""
+
+
+def _say_speech(
+    draft: Draft, report: ItemReport
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], bool]:
+    """What a day's audio asks for, and the rate with several windows decoded at once.
+
+    Returns:
+        Whether a day's audio is surely done within the day.
+    """
+    slots, keeps_up = draft.request.slots, False
+    if slots.hours is not None and item_work.is_daily_audio(draft.request):
+        need = slots.hours / 24
+        key = "in_a_day" if report.per_s.low >= need else "maybe_in_a_day"
+        key = key if report.per_s.value >= need else "over_a_day"
+        keeps_up = key == "in_a_day"
+        draft.figure("times real time needed", need, "1", formula="hours of audio a day / 24")
+        draft.say(f"items.{key}", audio=f"{slots.hours:g}", need=format_significant(need, 3),
+                  rate=whole(report.per_s.value), importance=HEAD)  # fmt: skip
+    if slots.batch is not None:
+        return keeps_up
+    results = yield (Call("item_speed", item_arguments(draft, batch=_WINDOWS_AT_ONCE)),)
+    together = results[0].report
+    if isinstance(together, ItemReport) and together.per_s.value > report.per_s.value:
+        draft.use(*results)
+        for name in ("value", "low", "high"):
+            draft.figure(f"batched times real time {name}", getattr(together.per_s, name), "1",
+                         formula="item_speed")  # fmt: skip
+        draft.figure("windows_at_once", _WINDOWS_AT_ONCE, "1", formula="assumed")
+        draft.say("items.speech_batched", importance=BODY, batch=_WINDOWS_AT_ONCE,
+                  **rate_told(together.per_s))  # fmt: skip
+    return keeps_up
 
 
 def _say_hours(draft: Draft, report: ItemReport) -> Range | None:
