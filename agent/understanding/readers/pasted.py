@@ -105,7 +105,10 @@ def _take_noise(document: Document, board: Board) -> None:
     PCI addresses ("3B"), bars of loading weights, stamps of log lines with a rank ("TP0"),
     figures of swap and of disks.
     """
-    for pattern in (_BUS_ID, _LOADING, _STAMP, _NO_RAM):
+    noise = [_BUS_ID, _LOADING, _STAMP, _NO_RAM]
+    if _ADAPTER.search(document.text) is None:
+        noise.append(_PROCESS)
+    for pattern in noise:
         for hit in islice(pattern.finditer(document.text), 256):
             document.take(hit.start(), hit.end())
             board.add("quiet", True, hit.start(), hit.end())
@@ -118,6 +121,12 @@ _STAMP = re.compile(
     r"\[[^\[\]\n]{0,24}\d{2}:\d{2}:\d{2}[^\[\]\n]{0,60}\]"
     r"|\((?:worker|vllmworker|enginecore|raylet|modelworker)[^()\n]{0,60}\)|\[rank\s?\d{1,5}\]"
 )
+_PROCESS = re.compile(
+    r"(?<![a-z])(?:on|in|from|only|just|except|local|global)\s(?:the\s)?rank[ _:-]?\d{1,4}(?![\d.])"
+    r"|(?<![a-z])rank[ _:-]?0(?![\d.])"
+)
+"""A process of a distributed run by its number, where no adapter is spoken of."""
+_ADAPTER = re.compile(r"lora|(?<![a-z])dora|adapter|peft|适配器|秩")
 _NO_RAM = re.compile(
     r"^[ \t]*(?:swap|total|-/\+ buffers/cache|交换)\s?:[ \t]+\d[^\n]{0,80}"
     r"|^[^\n]{0,80}\s\d{1,3}%[ \t]+/[^\n]{0,60}",

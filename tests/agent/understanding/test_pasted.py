@@ -340,3 +340,18 @@ def test_the_length_that_was_asked_for_is_read_not_the_one_offered() -> None:
     assert request.slots.seq_len == 131072
     assert pasted(request, "vllm_log").fields["largest_length"] == 43824
     assert request.intent == "oom_diagnosis"
+
+
+@pytest.mark.parametrize(
+    ("text", "rank"),
+    [
+        ("resume OOMs on rank 0 only, 8xA100 80GB, 13B full", None),
+        ("llama-3-8b full, only rank 3 runs out of memory", None),
+        ("rank 64 instead?", 64),
+        ("qwen2.5-7b lora on rank 16, does it fit a 3090?", 16),
+    ],
+)
+def test_the_number_of_a_process_is_no_rank_of_an_adapter(text: str, rank: int | None) -> None:
+    request = parse(text)
+    assert request.slots.lora_rank == rank
+    assert not request.invalid
