@@ -56,7 +56,7 @@ def _say_hours(draft: Draft, report: PlacementReport, items: float | None, vcpu:
     rate = items / (hours * 3600 * vcpu)
     draft.figure("items", items, "1", sources=("user:samples",))
     draft.figure("vcpu", vcpu, "vCPU", sources=("rule:usual machine",))
-    draft.figure("rate", round(rate), "1/s", sources=("data:speed/loading.json",))
+    draft.figure("rate", round(rate), "image/s", sources=("data:speed/loading.json",))
     draft.figure("hours", hours, "h", formula="images / (rate per vCPU * vCPU) / 3600")
     told = {
         "count": count(items, draft.language), "vcpu": vcpu, "rate": f"{rate:.0f}",
