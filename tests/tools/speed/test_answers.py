@@ -126,9 +126,10 @@ def test_reference_rows_are_met_and_beat_the_baseline() -> None:
 
 def test_published_runs_cost_what_was_printed() -> None:
     runs = {run.name: run for run in compare_runs()}
-    assert len(runs) == 17
+    assert len(runs) == 18
     off = {name for name, run in runs.items() if not 1 / 1.5 <= run.factor <= 1.5}
-    # Alpaca's recipe ran at 6 % of the peak; no other full fine-tuning row is that slow.
+    # The authors' three hours are not of the released code: that took 40 minutes on such cards
+    # (tatsu-lab/stanford_alpaca issue 170), as the row beside it has it.
     assert off <= {"Stanford Alpaca 7B, full"}
 
 
