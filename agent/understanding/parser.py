@@ -141,13 +141,7 @@ def parse(
     ):
         return _request(turn, spoken, "out_of_scope", Carried(), invalid=(), question=None)
     goal = goal_of(turn.prose, out)
-    intent = choose_intent(_features(turn, goal), with_signs(turn.prose, turn.board))
-    if intent == "concept" and history and points_back(document.text, turn.board):
-        intent = _asked_of_job(turn.prose, history[-1]) or intent
-    if intent in ("fit_check", "recommend_instance") and _is_paid_job(turn, intent):
-        intent = "cost_estimate"
-    if intent in _OF_A_CARD and asks_card_figure(document.text, out):
-        intent = "concept"
+    intent = _intent_by_itself(turn, goal, history)
     carried = Carried()
     base = leans_on(
         document, turn.board, out, intent, history,
@@ -170,6 +164,19 @@ def parse(
     is_beginner = intent == "recommend_instance" and "beginner" in turn.topics
     question = None if is_beginner else clarifying_question(out, intent, spoken)
     return _request(turn, spoken, intent, carried, goal=goal, invalid=(), question=question)
+
+
+def _intent_by_itself(turn: _Turn, goal: Goal | None, history: Sequence[Request]) -> Intent:
+    """The kind of question that a text is when nothing is taken over from earlier turns."""
+    text = turn.document.text
+    intent = choose_intent(_features(turn, goal), with_signs(turn.prose, turn.board))
+    if intent == "concept" and history and points_back(text, turn.board):
+        intent = _asked_of_job(turn.prose, history[-1]) or intent
+    if intent in ("fit_check", "recommend_instance") and _is_paid_job(turn, intent):
+        intent = "cost_estimate"
+    if intent in _OF_A_CARD and asks_card_figure(text, turn.out):
+        intent = "concept"
+    return intent
 
 
 def _read_turn(text: str) -> _Turn:
@@ -425,4 +432,3 @@ def _settle_task(out: Resolution, intent: Intent) -> None:
         reading = out.readings.get("task")
         if reading is None or reading.value == "run":
             out.put("task", "train", inferred=True)
-

@@ -13,7 +13,7 @@ from agent.answering.renting.renting import default_provider
 from agent.answering.speed import item_work
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.machines import instance_line, short_line
-from agent.answering.telling.numbers import duration, gib, money, quoted
+from agent.answering.telling.numbers import duration, gib, hourly, quoted
 from agent.answering.telling.run_words import joined
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
@@ -187,7 +187,6 @@ def _say_load(draft: Draft, report: PlacementReport, told_rate: str) -> bool:
 
 def _hourly(draft: Draft, report: PlacementReport, values: dict[str, float]) -> dict[str, Any]:
     """Prices of the two machines as they are listed; converted ones where one lists none."""
-    per = "/小时" if draft.language == "zh" else "/h"
     options = {"cpu": report.cpu, "gpu": report.gpu}
     listed = {
         name: option.instance.price
@@ -201,7 +200,7 @@ def _hourly(draft: Draft, report: PlacementReport, values: dict[str, float]) -> 
         if price is not None and price.per == "hour":
             amount, currency = float(price.amount), price.currency
         draft.figure(f"{name}_price", amount, f"{currency}/h", formula="list price")
-        told[name] = money(amount, currency, draft.language, per=per)
+        told[name] = hourly(amount, currency, draft.language)
     return told
 
 

@@ -8,7 +8,7 @@ from agent.answer import AssumptionOut
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import price_text, say_price_sources
-from agent.answering.telling.numbers import gib, money
+from agent.answering.telling.numbers import gib, hourly
 from agent.answering.telling.run_words import joined, method_name
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
@@ -239,7 +239,6 @@ def _say_link(draft: Draft, machine: InstanceOut) -> None:
         total = machine.price.amount * machines
         draft.figure("all machines", total, f"{machine.price.currency}/h",
                      formula="price * machines")  # fmt: skip
-        per = "/小时" if draft.language == "zh" else "/h"
         draft.say("network.price", count=machines, one=price_text(draft, machine.price),
-                  total=money(total, machine.price.currency, draft.language, per=per))  # fmt: skip
+                  total=hourly(total, machine.price.currency, draft.language))  # fmt: skip
         say_price_sources(draft, [machine])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.answering.plan import Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
-from agent.answering.telling.numbers import money, usual_currency
+from agent.answering.telling.numbers import hourly, money, usual_currency
 from agent.request import Money, Request
 from tools.units import format_significant
 
@@ -28,12 +28,12 @@ def _sum_and_price(request: Request) -> tuple[Money, Money] | None:
     slots = request.slots
     said = slots.price if isinstance(slots.price, tuple) else (slots.price,) if slots.price else ()
     amounts = [*said, *([slots.budget] if slots.budget is not None else [])]
-    hourly = [m for m in amounts if m.per == "hour"]
+    rates = [m for m in amounts if m.per == "hour"]
     sums = [m for m in amounts if m.per in (None, "total")]
-    if len(hourly) != 1 or len(sums) != 1 or hourly[0].amount <= 0:
+    if len(rates) != 1 or len(sums) != 1 or rates[0].amount <= 0:
         return None
-    currencies = {m.currency for m in (hourly[0], sums[0]) if m.currency}
-    return (sums[0], hourly[0]) if len(currencies) <= 1 else None
+    currencies = {m.currency for m in (rates[0], sums[0]) if m.currency}
+    return (sums[0], rates[0]) if len(currencies) <= 1 else None
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -41,23 +41,22 @@ def compose(request: Request, context: Context) -> Plan:
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     found = _sum_and_price(request)
     assert found is not None
-    total, hourly = found
-    currency = total.currency or hourly.currency or usual_currency(draft.language)
+    total, an_hour = found
+    currency = total.currency or an_hour.currency or usual_currency(draft.language)
     cards = (request.slots.gpu_count or 1) if request.says("money.per_card") else 1
-    hours = total.amount / hourly.amount / cards
+    hours = total.amount / an_hour.amount / cards
     draft.figure("sum", total.amount, currency, sources=("user:budget",))
-    draft.figure("price", hourly.amount, f"{currency}/h", sources=("user:price",))
+    draft.figure("price", an_hour.amount, f"{currency}/h", sources=("user:price",))
     draft.figure("hours", round(hours, 3), "h", formula="sum / price / cards")
     draft.figure("days", round(hours / _DAY_H, 3), "day", formula="hours / 24")
     told = ""
     if cards > 1:
         draft.figure("cards", cards, "1", sources=("user:gpu_count",))
         told = draft.phrase("budget_hours.cards", count=cards)
-    per = "/小时" if draft.language == "zh" else "/h"
     draft.say("budget_hours.head", hours=format_significant(hours, 3), cards=told,
               days=format_significant(hours / _DAY_H, 2),
               amount=money(total.amount, currency, draft.language),
-              rate=money(hourly.amount, currency, draft.language, per=per),
+              rate=hourly(an_hour.amount, currency, draft.language),
               importance=HEAD)  # fmt: skip
     draft.figure("room", 10, "%", sources=("rule:room-of-a-budget",))
     draft.figure("room_at_most", 20, "%", sources=("rule:room-of-a-budget",))

@@ -17,7 +17,7 @@ from agent.answering.renting.renting import default_provider, default_region
 from agent.answering.speed import times
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import cards_text, price_text, provider_name, short_line
-from agent.answering.telling.numbers import duration, money, usual_currency
+from agent.answering.telling.numbers import duration, hourly, money, usual_currency
 from agent.request import Money, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
@@ -101,8 +101,7 @@ def _measured(draft: Draft) -> Steps:
     if report.cost is None or price is None:
         draft.say("cost.measured_hours", importance=HEAD, **values)
     else:
-        per = "/小时" if draft.language == "zh" else "/h"
-        rate = money(price.amount, currency, draft.language, per=per)
+        rate = hourly(price.amount, currency, draft.language)
         cost = money(report.cost.value, currency, draft.language)
         draft.figure("price", price.amount, f"{currency}/h", sources=("user:price",))
         draft.say("cost.measured", importance=HEAD, cost=cost, price=rate, **values)
@@ -297,7 +296,6 @@ def _tell_budget(
     draft.figure("budget_per_hour", round(per_hour, 3), f"{currency}/h", formula="budget / hours")
     draft.figure("cost_of_hours", round(cost, 2), unit, formula="price * hours")
     draft.figure("hours", hours, "h", formula="8760 h / 12" if slots.hours is None else "given")
-    per = "/小时" if draft.language == "zh" else "/h"
     is_enough = unit == currency and float(best.price.amount) <= per_hour
     draft.say(
         "cost.budget_enough" if is_enough else "cost.budget_short",
@@ -305,7 +303,7 @@ def _tell_budget(
         hours=f"{hours:g}",
         cost=money(cost, unit, draft.language),
         budget=money(budget.amount, currency, draft.language),
-        per_hour=money(per_hour, currency, draft.language, per=per),
+        per_hour=hourly(per_hour, currency, draft.language),
         importance=HEAD,
     )
     draft.offer([best.as_offer()])

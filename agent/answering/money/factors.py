@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agent.answering.money.spans import Span
 from agent.answering.telling.draft import HEAD, Draft
-from agent.answering.telling.numbers import money
+from agent.answering.telling.numbers import hourly, money
 from agent.request import Request
 
 _RECENT = 2
@@ -91,8 +91,7 @@ def say_sum(draft: Draft, factors: Sequence[Factor], price: float, currency: str
 
 
 def _rate(draft: Draft, amount: float, currency: str) -> str:
-    per = "/小时" if draft.language == "zh" else "/h"
-    return money(amount, currency, draft.language, per=per)
+    return hourly(amount, currency, draft.language)
 
 
 def _share_paid(draft: Draft) -> float | None:

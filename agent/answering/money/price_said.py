@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.answering.telling.draft import HEAD, Draft
-from agent.answering.telling.numbers import money, usual_currency
+from agent.answering.telling.numbers import hourly, money, usual_currency
 from agent.toolbox.timing import TimeReport
 
 
@@ -20,8 +20,7 @@ def say_cost_at_price(draft: Draft, report: TimeReport) -> bool:
     for name, amount in zip(("cost", "cost_low", "cost_high"), amounts, strict=True):
         draft.figure(name, round(amount, 4), currency, formula="hours * cards * price")
     told = [money(amount, currency, draft.language) for amount in amounts]
-    per = "/小时" if draft.language == "zh" else "/h"
-    rate = money(price.amount, currency, draft.language, per=per)
+    rate = hourly(price.amount, currency, draft.language)
     times = draft.phrase("sums.times", value=draft.phrase("sums.cards", value=cards))
     draft.say("times.cost_said", rate=rate + (times if cards > 1 else ""), cost=told[0],
               low=told[1], high=told[2], importance=HEAD)  # fmt: skip

@@ -10,7 +10,7 @@ from agent.answering.money.spans import span_of
 from agent.answering.plan import Call, Context
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.machines import cards_text, provider_name, short_line
-from agent.answering.telling.numbers import money, usual_currency
+from agent.answering.telling.numbers import hourly, usual_currency
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
@@ -110,9 +110,8 @@ def _first_of_each(ranked: Sequence[InstanceOut]) -> list[InstanceOut]:
 
 
 def _each(draft: Draft, row: InstanceOut) -> str:
-    per = "/小时" if draft.language == "zh" else "/h"
     assert row.compared is not None
-    return money(_per_gpu(row), row.compared.currency, draft.language, per=per)
+    return hourly(_per_gpu(row), row.compared.currency, draft.language)
 
 
 def _ranked_line(draft: Draft, row: InstanceOut) -> str:
@@ -176,6 +175,5 @@ def _per_hour(row: InstanceOut) -> Decimal:
 
 
 def _hour(draft: Draft, row: InstanceOut) -> str:
-    per = "/小时" if draft.language == "zh" else "/h"
     assert row.compared is not None
-    return money(row.compared.per_hour, row.compared.currency, draft.language, per=per)
+    return hourly(row.compared.per_hour, row.compared.currency, draft.language)

@@ -19,7 +19,7 @@ from agent.answering.telling.machines import (
     say_price_sources,
     short_line,
 )
-from agent.answering.telling.numbers import duration, money, usual_currency
+from agent.answering.telling.numbers import duration, hourly, money, usual_currency
 from agent.answering.telling.run_words import joined, memory_arguments
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
@@ -338,10 +338,9 @@ def _say_quote(draft: Draft, row: InstanceOut) -> None:
     quote = row.spot
     if quote is None:
         return
-    per = "/小时" if draft.language == "zh" else "/h"
 
     def amount(value: object) -> str:
-        return money(float(str(value)), quote.currency, draft.language, per=per)
+        return hourly(float(str(value)), quote.currency, draft.language)
 
     on_demand = price_text(draft, row.price) if row.price else draft.phrase("machines.no_price")
     values = {

@@ -13,7 +13,7 @@ from agent.answering.money.versus import say_versus
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import short_line
-from agent.answering.telling.numbers import money, usual_currency
+from agent.answering.telling.numbers import hourly, usual_currency
 from agent.request import Money, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.offers import InstanceOut, PriceOut
@@ -171,8 +171,7 @@ def _say_each_card(draft: Draft, row: InstanceOut, price: PriceOut) -> None:
     if cards < 2 or price.per != "hour":
         return
     each = float(price.amount) / cards
-    per = "/小时" if draft.language == "zh" else "/h"
     draft.figure("cards_of_a_machine", cards, "1", sources=(row.source,))
     draft.figure("price_of_a_card", round(each, 4), f"{price.currency}/h", formula="price / cards")
     draft.say("sums.each_card", cards=cards,
-              each=money(each, price.currency, draft.language, per=per))  # fmt: skip
+              each=hourly(each, price.currency, draft.language))  # fmt: skip

@@ -9,7 +9,7 @@ from agent.answering.speed.times import time_arguments, types_call
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.found import quoted_hint
 from agent.answering.telling.machines import short_line
-from agent.answering.telling.numbers import money
+from agent.answering.telling.numbers import hourly, money
 from agent.answering.telling.run_words import memory_arguments
 from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
@@ -148,9 +148,8 @@ def _say_basis(draft: Draft, rate: _Rate, wanted: int, held: int) -> None:
     output = slots.output_len or held_lengths.get("output_len")
     for name, value in (("prompt_len", prompt), ("output_len", output)):
         draft.figure(name, int(value or 0), "token", formula="of the speed that is told")
-    per = "/小时" if draft.language == "zh" else "/h"
     draft.figure("price_per_hour", rate.amount, f"{rate.currency}/h", sources=(rate.source,))
-    draft.say("token_cost.basis", price=money(rate.amount, rate.currency, draft.language, per=per),
+    draft.say("token_cost.basis", price=hourly(rate.amount, rate.currency, draft.language),
               prompt=prompt, output=output)  # fmt: skip
     if rate.row is not None:
         draft.add(short_line(draft, rate.row))

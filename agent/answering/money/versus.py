@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent.answering.money.factors import Factor, product, record
 from agent.answering.telling.draft import HEAD, Draft
-from agent.answering.telling.numbers import money
+from agent.answering.telling.numbers import hourly, money
 from agent.toolbox.offers import PriceOut, SpotOut
 
 
@@ -29,12 +29,11 @@ def say_versus(draft: Draft, price: PriceOut, spot: SpotOut, factors: Sequence[F
     else:
         likely = float(spot.likely)
         share = 1 - likely / float(price.amount)
-        per = "/小时" if draft.language == "zh" else "/h"
         draft.figure("saved_share", round(share, 4), "1", formula="1 - spot / on demand")
         draft.say("sums.versus", importance=HEAD, **values,
                   spot=told(likely * times, "spot_cost", "spot price * hours"),
                   saved=told(full - likely * times, "saved", "on demand - spot"),
                   share=f"{share * 100:.0f}%",
-                  spot_price=money(likely, currency, draft.language, per=per),
-                  price=money(float(price.amount), currency, draft.language, per=per))  # fmt: skip
+                  spot_price=hourly(likely, currency, draft.language),
+                  price=hourly(float(price.amount), currency, draft.language))  # fmt: skip
     draft.say("sums.versus_mind")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
-from agent.answering.telling.numbers import gib, money, usual_currency
+from agent.answering.telling.numbers import gib, hourly, usual_currency
 from agent.answering.telling.run_words import joined, memory_arguments, outcome, short_model
 from agent.request import Request
 from agent.toolbox import ToolResult
@@ -188,8 +188,7 @@ def _tell(
         compute=format_significant(compute or 0, 2),
     )  # fmt: skip
     if said is None and dear.price is not None and cheap.price is not None:
-        per = "/小时" if draft.language == "zh" else "/h"
-        told = [money(p.price or 0, currency, draft.language, per=per) for p in (dear, cheap)]
+        told = [hourly(p.price or 0, currency, draft.language) for p in (dear, cheap)]
         for item in (dear, cheap):
             draft.figure(f"{item.card.name}: price", round(item.price or 0, 4), f"{currency}/h",
                          formula="lowest price / cards")  # fmt: skip

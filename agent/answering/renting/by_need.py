@@ -17,7 +17,7 @@ from agent.answering.telling.machines import (
     provider_name,
     say_price_sources,
 )
-from agent.answering.telling.numbers import money, usual_currency
+from agent.answering.telling.numbers import hourly, usual_currency
 from agent.answering.telling.run_words import joined
 from agent.request import MachineNeed, Request
 from agent.toolbox import ToolResult
@@ -258,10 +258,9 @@ def _condition(draft: Draft, name: str, points: dict[str, Any]) -> str:
     if name == "max_price":
         currency = points["max_price_currency"]
         draft.figure("asked: price", value, f"{currency}/h", sources=("user:need",))
-        per = "/小时" if draft.language == "zh" else "/h"
         key = "asked_max_price_of_card" if points.get("max_price_of_card") else "asked_max_price"
         return draft.phrase(f"by_need.{key}",
-                            value=money(value, currency, draft.language, per=per))  # fmt: skip
+                            value=hourly(value, currency, draft.language))  # fmt: skip
     if name in ("providers", "exclude_providers"):
         value = [provider_name(draft, p) for p in value]
     if name == "exclude_gpus":

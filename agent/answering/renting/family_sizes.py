@@ -6,7 +6,7 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting.renting import default_region, has_share
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import cards_text, provider_name
-from agent.answering.telling.numbers import money
+from agent.answering.telling.numbers import hourly
 from agent.answering.telling.run_words import joined
 from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
@@ -122,10 +122,9 @@ def _number(value: float | None) -> str:
 
 
 def _row(draft: Draft, row: InstanceOut) -> list[str]:
-    per = "/小时" if draft.language == "zh" else "/h"
     price = draft.phrase("family_sizes.no_price")
     if row.price is not None:
-        price = money(row.price.amount, row.price.currency, draft.language, per=per)
+        price = hourly(row.price.amount, row.price.currency, draft.language)
     for name, value, unit in (("vCPU", row.vcpu, "vCPU"), ("RAM", row.memory_gib, "GiB")):
         if value is not None:
             draft.figure(f"{row.instance_type}: {name}", value, unit, sources=(row.source,))

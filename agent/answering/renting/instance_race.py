@@ -10,7 +10,7 @@ from agent.answering.plan import Call, Context, Plan
 from agent.answering.speed.times import time_arguments
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.machines import cards_text, short_line
-from agent.answering.telling.numbers import gib, money, rate
+from agent.answering.telling.numbers import gib, hourly, money, rate
 from agent.answering.telling.run_words import memory_arguments, memory_range, outcome
 from agent.request import Request
 from agent.toolbox import ToolResult
@@ -153,7 +153,6 @@ def _say_head(draft: Draft, entries: Sequence[_Entry]) -> None:
 
 def _cells(draft: Draft, entry: _Entry) -> list[str]:
     row, price = entry.row, entry.row.price
-    per = "/小时" if draft.language == "zh" else "/h"
     bandwidth, speed, million = entry.card.mem_bandwidth_gbs, entry.tokens_per_s, entry.per_million
     if million is not None and price is not None:
         draft.figure(f"{row.instance_type}: million tokens", round(million, 4), price.currency,
@@ -165,7 +164,7 @@ def _cells(draft: Draft, entry: _Entry) -> list[str]:
         f"{gib(entry.memory.process_bytes)} / {gib(entry.memory.usable_bytes or 0)} "
         f"({outcome(draft, entry.memory)})",
         f"{rate(speed, 2)} token/s" if speed else "?",
-        money(price.amount, price.currency, draft.language, per=per) if price else "?",
+        hourly(price.amount, price.currency, draft.language) if price else "?",
         money(million, price.currency, draft.language) if million and price else "?",
     ]
 

@@ -31,7 +31,7 @@ from agent.answering.telling.machines import (
     provider_name,
     say_price_sources,
 )
-from agent.answering.telling.numbers import duration, gib, money, usual_currency
+from agent.answering.telling.numbers import duration, gib, hourly, money, usual_currency
 from agent.answering.telling.run_words import (
     joined,
     memory_arguments,
@@ -320,8 +320,7 @@ def offer_line(draft: Draft, offer: RecommendedOut) -> str:
 
 
 def _per_hour(draft: Draft, offer: RecommendedOut) -> str:
-    per = "/小时" if draft.language == "zh" else "/h"
-    return money(offer.cost_per_hour, offer.currency, draft.language, per=per)
+    return hourly(offer.cost_per_hour, offer.currency, draft.language)
 
 
 def _without_bf16(draft: Draft, offer: RecommendedOut) -> str:

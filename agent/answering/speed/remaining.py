@@ -8,7 +8,7 @@ from collections.abc import Generator
 from agent.answer import Answer
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
-from agent.answering.telling.numbers import count, duration, money, whole
+from agent.answering.telling.numbers import count, duration, hourly, money, whole
 from agent.request import Request
 from agent.toolbox import ToolResult
 from tools.units import format_significant
@@ -81,11 +81,10 @@ def _left(draft: Draft) -> Answer:
     price = slots.price[0] if isinstance(slots.price, tuple) and slots.price else slots.price
     if price and not isinstance(price, tuple) and price.per == "hour":
         currency = price.currency or ("CNY" if draft.language == "zh" else "USD")
-        per = "/小时" if draft.language == "zh" else "/h"
         draft.figure("price", price.amount, f"{currency}/h", sources=("user:price",))
         draft.figure("cost_left", round(price.amount * hours, 4), currency, formula="price * hours")
         draft.say("remaining.cost", cost=money(price.amount * hours, currency, draft.language),
-                  price=money(price.amount, currency, draft.language, per=per),
+                  price=hourly(price.amount, currency, draft.language),
                   importance=HEAD)  # fmt: skip
     draft.say("remaining.trust", importance=DETAIL)
     return draft.finish("not_applicable", intent="time_estimate")

@@ -67,6 +67,15 @@ def money(amount: Decimal | float, currency: str, language: Language, *, per: st
     return f"{text} {word}{per}"
 
 
+def hourly(amount: Decimal | float, currency: str, language: Language) -> str:
+    """An amount of money an hour.
+
+    >>> hourly(11.63, "CNY", "zh"), hourly(2.5, "USD", "en")
+    ('11.63 元/小时', '2.5 USD/h')
+    """
+    return money(amount, currency, language, per="/小时" if language == "zh" else "/h")
+
+
 def about_money(amount: Decimal | float, currency: str, language: Language) -> str:
     """An estimated amount of money: three digits.
 
