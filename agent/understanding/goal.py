@@ -10,6 +10,7 @@ from agent.understanding.data import load
 from agent.understanding.readings import Board
 from agent.understanding.resolution import Resolution
 from agent.understanding.resolve_job import assume_method
+from tools.models import SEEING_KINDS
 
 _ASKED_SLOT: dict[Goal, str] = {
     "largest_batch": "batch",
@@ -19,7 +20,7 @@ _ASKED_SLOT: dict[Goal, str] = {
     "smallest_card": "gpu",
 }
 """Slot whose value is looked for: a question that gives it asks something else."""
-_TRAINED_KINDS = ("encoder", "cnn", "detector", "vit", "segmentation", "seq2seq")
+_TRAINED_KINDS = (*SEEING_KINDS, "encoder", "seq2seq")
 """Kinds whose batch people ask about for training."""
 
 

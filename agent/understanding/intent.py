@@ -22,6 +22,7 @@ from agent.understanding.data import load
 from agent.understanding.evidence import RULES_COUNT, evidence
 from agent.understanding.phrases import tables
 from agent.understanding.resolution import Resolution
+from tools.models import SMALL_KINDS
 
 _SLOT_FEATURES = {
     "model": "model", "params_b": "params", "method": "method", "gpu": "card",
@@ -38,10 +39,6 @@ _SLOT_FEATURES = {
     "latency_s": "latency", "mtbf_hours": "mtbf", "img_kb": "img_file",
     "throughput_mb_s": "throughput", "busbw_gb_s": "busbw",
 }  # fmt: skip
-_SMALL_KINDS = (
-    "encoder", "embedding", "reranker", "cnn", "detector", "vit", "segmentation",
-)  # fmt: skip
-"""Networks of which a CPU may carry the load."""
 _HUGE_B = 100.0
 _FEW = 4
 """Requests at once up to which they are a setting and not the question."""
@@ -87,7 +84,7 @@ def _derived(out: Resolution) -> set[str]:
         "spot_billing": get("billing") == "spot",
         "no_gpu": get("gpu") == "none",
         "rl": str(get("method") or "").split("+")[0] in ("ppo", "grpo"),
-        "small_net": getattr(out.spec, "kind", None) in _SMALL_KINDS,
+        "small_net": getattr(out.spec, "kind", None) in SMALL_KINDS,
         "huge_model": (get("params_b") or 0) >= _HUGE_B,
         "provider_any": bool(get("provider") or get("providers")),
         "catalog_type": get("instance") is not None

@@ -20,6 +20,7 @@ from agent.understanding.resolve_job import (
 )
 from agent.understanding.resolve_load import settle_load
 from agent.understanding.text import Document
+from tools.models import DENOISER_KINDS, SEEING_KINDS
 
 _DIRECT = (
     "precision", "precision_mode", "framework", "library", "optimizer",
@@ -43,8 +44,7 @@ _DIRECT = (
 """Slots whose best reading is the slot."""
 
 
-_SEEING_KINDS = ("cnn", "detector", "vit", "segmentation")
-_PICTURE_KINDS = (*_SEEING_KINDS, "dit", "diffusion-unet")
+_PICTURE_KINDS = (*SEEING_KINDS, *DENOISER_KINDS)
 
 
 def resolve(document: Document, board: Board) -> Resolution:
@@ -78,7 +78,7 @@ def resolve(document: Document, board: Board) -> Resolution:
         out.values.pop("hours")  # "多少钱一小时" asks for a rate
         out.readings.pop("hours", None)
     if out.get("input_len") and out.get("img_size") is None:
-        if getattr(out.spec, "kind", None) in _SEEING_KINDS:  # "yolov8s 640输入": pixels
+        if getattr(out.spec, "kind", None) in SEEING_KINDS:  # "yolov8s 640输入": pixels
             out.put("img_size", out.values.pop("input_len"), out.readings.pop("input_len", None))
     _bare_side(document, out)
     _tokens_each(out)
@@ -247,7 +247,7 @@ _SIDES = re.compile(
 
 def _bare_side(document: Document, out: Resolution) -> None:
     """A usual side said bare beside a network that looks at images ("yolov8s 640 100轮")."""
-    seeing = getattr(out.spec, "kind", None) in _SEEING_KINDS
+    seeing = getattr(out.spec, "kind", None) in SEEING_KINDS
     if not seeing or any(out.get(s) is not None for s in ("img_size", "seq_len", "input_len")):
         return
     found = _SIDES.findall(document.rest())

@@ -10,6 +10,7 @@ from agent.understanding.phrases import table
 from agent.understanding.readings import Board, Reading
 from agent.understanding.resolution import Resolution
 from agent.understanding.text import Document
+from tools.models import SEEING_KINDS, SMALL_KINDS
 
 
 def settle_job(document: Document, board: Board, out: Resolution) -> None:
@@ -167,18 +168,8 @@ _FROM_SCRATCH = 20
 """Tokens a parameter from which training without a method is taken for one from nothing: there
 that network is trained as well as its compute allows (Hoffmann et al., arXiv 2203.15556)."""
 _QLORA = re.compile(r"q[ \-_]?lora")
-_TRAINED_KINDS = {"encoder", "cnn", "detector", "vit", "segmentation"}
-_SMALL_KINDS = {
-    "encoder",
-    "embedding",
-    "reranker",
-    "seq2seq",
-    "speech",
-    "vit",
-    "cnn",
-    "detector",
-    "segmentation",
-}
+_TRAINED_KINDS = ("encoder", *SEEING_KINDS)
+_TRAINED_WHOLE = (*SMALL_KINDS, "seq2seq", "speech")
 
 
 def assume_method(out: Resolution) -> None:
@@ -199,7 +190,7 @@ def _assumed_method(goal: Reading | None, scale: str | None, out: Resolution) ->
     if (out.get("tokens") or 0) >= _FROM_SCRATCH * 1e9 * (out.get("params_b") or 1e9):
         out.put("method", "pretrain", inferred=True)
         return
-    if kind in _SMALL_KINDS:
+    if kind in _TRAINED_WHOLE:
         out.put("method", "full", inferred=True)
     elif out.get("zero_stage") == 3 or out.get("offload") or out.get("strategy") == "fsdp":
         out.put("method", "full", inferred=True)

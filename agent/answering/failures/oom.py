@@ -31,6 +31,7 @@ from agent.answering.telling.sources import guidance_call, passages_in, say_cite
 from agent.request import Pasted, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
+from tools.memory import GGUF_ENGINES
 from tools.units import bytes_from_gb, format_significant
 
 _HOST_LOW, _HOST_HIGH = 0.95, 1.4
@@ -103,12 +104,11 @@ def _say_killed(draft: Draft) -> None:
     said = (c.fact for c in draft.corrections)
     fact = next((f for f in said if "OOM killer" in f), draft.phrase("symptoms.killed_fact"))
     draft.say("symptoms.killed", fact=fact, importance=HEAD)
-    is_gguf = draft.request.slots.framework in _GGUF_ENGINES
+    is_gguf = draft.request.slots.framework in GGUF_ENGINES
     draft.say("symptoms.killed_checks_gguf" if is_gguf else "symptoms.killed_checks",
               importance=HEAD)  # fmt: skip
 
 
-_GGUF_ENGINES = ("llama.cpp", "ollama")
 _GGUF_SHARE = 0.85
 """Share of host memory beside the system and a desktop."""
 
@@ -132,7 +132,7 @@ def _loaded_gguf(draft: Draft, report: MemoryReport, ram_gb: float) -> Found:
 def _loaded(draft: Draft, found: Found) -> Found:
     """What reading the weights takes of the host: 16 bits a parameter, twice that in fp32."""
     report, ram = found.report, draft.request.slots.host_ram_gb
-    is_gguf = draft.request.slots.framework in _GGUF_ENGINES
+    is_gguf = draft.request.slots.framework in GGUF_ENGINES
     if report is not None and ram is not None and is_gguf and report.host_ram_bytes:
         return _loaded_gguf(draft, report, ram)
     if report is None or ram is None or report.task == "train":

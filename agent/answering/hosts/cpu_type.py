@@ -6,19 +6,18 @@ from agent.answering.hosts.host import compose_host
 from agent.answering.plan import Context, Plan
 from agent.answering.telling.draft import Draft
 from agent.request import Request
+from tools.memory import GGUF_ENGINES, is_gguf
 
-_ENGINES = ("llama.cpp", "ollama")
 _INTENTS = ("fit_check", "ecs_vs_gpu", "serving_plan", "probe_local")
 
 
 def applies(request: Request, context: Context) -> bool:
     """True for serving in a GGUF engine or format on a type of the catalog that has no GPU."""
     slots = request.slots
-    form = slots.quantization or ""
-    is_gguf = slots.framework in _ENGINES or form.startswith(("q2", "q3", "q4", "q5", "q6", "q8"))
+    is_of_gguf = slots.framework in GGUF_ENGINES or is_gguf(slots.quantization)
     is_serving = slots.task != "train" and slots.has_model
     is_asked = request.intent in _INTENTS and slots.instance is not None
-    return is_asked and is_serving and is_gguf and _memory_gib(request) is not None
+    return is_asked and is_serving and is_of_gguf and _memory_gib(request) is not None
 
 
 def _memory_gib(request: Request) -> float | None:

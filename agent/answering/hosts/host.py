@@ -24,6 +24,7 @@ from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
 from agent.toolbox.timing import TimeReport
+from tools.memory import GGUF_ENGINES
 from tools.units import bytes_from_gb
 
 _MAC_RAM_GB = 16.0
@@ -57,7 +58,7 @@ def is_host_question(request: Request) -> bool:
         is_host = slots.vcpu is not None or names_processor(request)
         if request.intent in _ABOUT_MEMORY or (is_host and request.intent in _SPEAKS_OF_IT):
             return True
-    runs_on_cpu = slots.framework in ("ollama", "llama.cpp") or slots.host_ram_gb is not None
+    runs_on_cpu = slots.framework in GGUF_ENGINES or slots.host_ram_gb is not None
     return not gpu and runs_on_cpu and request.says("hosts.system_memory")
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from agent.answering.telling.draft import Draft
 from agent.answering.telling.numbers import gib
 from agent.toolbox.memory import MemoryReport
+from tools.memory import GGUF_ENGINES, is_gguf
 from tools.models import try_find_model
-
-ENGINES = ("llama.cpp", "ollama")
-_GGUF = ("q2", "q3", "q4_k", "q4_0", "q4_1", "q5", "q6", "q8", "iq", "gguf", "tq")
 
 
 def is_layer_split(draft: Draft, report: MemoryReport) -> bool:
     """True for a run whose program deals whole layers out to several cards."""
     if report.gpu_count < 2 or report.task == "train" or draft.request.slots.tp:
         return False
-    is_gguf = (report.weight_format or "").startswith(_GGUF)
-    return draft.request.slots.framework in ENGINES or is_gguf
+    return draft.request.slots.framework in GGUF_ENGINES or is_gguf(report.weight_format)
 
 
 def say_layer_split(draft: Draft, report: MemoryReport) -> None:

@@ -17,9 +17,9 @@ from agent.toolbox.memory import MemoryReport
 from agent.toolbox.ranges import Range
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.timing import TimeReport
+from tools.memory import GGUF_ENGINES, is_gguf
 from tools.units import GB, bytes_from_gb, format_significant
 
-_ENGINES = ("llama.cpp", "ollama")
 _USUAL_CARDS = {8: "RTX 4060", 12: "RTX 3060", 16: "RTX 4060 Ti 16GB", 24: "RTX 3090",
                 32: "RTX 5090", 48: "RTX A6000"}  # fmt: skip
 """A common card of a memory size, to say a speed where only the size was named."""
@@ -40,12 +40,10 @@ Offloaded = Generator[tuple[Call, ...], tuple[ToolResult, ...], Split | None]
 
 def can_offload(draft: Draft, report: MemoryReport) -> bool:
     """True when the program can leave layers in host memory and the card alone is too small."""
-    form = report.weight_format or ""
     slots = draft.request.slots
-    is_engine = slots.framework in _ENGINES
-    is_gguf = form.startswith(("q2", "q3", "q4", "q5", "q6", "q8", "iq", "gguf"))
+    is_able = slots.framework in GGUF_ENGINES or is_gguf(report.weight_format)
     is_split = slots.gpu_layers is not None
-    return (is_engine or is_gguf) and (report.verdict == "does_not_fit" or is_split)
+    return is_able and (report.verdict == "does_not_fit" or is_split)
 
 
 def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any]) -> Offloaded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.request import Request
-from tools.models import try_find_model
+from tools.models import SMALL_KINDS, try_find_model
 
 _ON_CPU_ONLY = ("scikit-learn", "sklearn")
 _OF_TABLES = (
@@ -11,10 +11,6 @@ _OF_TABLES = (
     "pca", "logistic regression", "linear regression", "naive bayes", "arima", "prophet",
 )  # fmt: skip
 """Programs and methods that hold their data in host memory, on a GPU only when told to."""
-_SMALL_KINDS = (
-    "encoder", "embedding", "reranker", "cnn", "detector", "vit", "segmentation",
-)  # fmt: skip
-"""Networks of which a CPU may carry the load that was said."""
 _SMALL = ("mnist", "cifar", "lenet")
 
 
@@ -28,7 +24,7 @@ def _is_on_cpu_type(request: Request) -> bool:
     """Whether a small network is to run on a type without a GPU."""
     slots = request.slots
     match = try_find_model(slots.model) if slots.model is not None else None
-    if slots.instance is None or match is None or match.spec.kind not in _SMALL_KINDS:
+    if slots.instance is None or match is None or match.spec.kind not in SMALL_KINDS:
         return False
     from tools.catalog import find_instance
 
@@ -42,7 +38,7 @@ def _is_small_service(request: Request) -> bool:
     if slots.has_card or slots.instance is not None or slots.task == "train":
         return False
     match = try_find_model(slots.model) if slots.model is not None else None
-    if match is None or match.spec.kind not in _SMALL_KINDS:
+    if match is None or match.spec.kind not in SMALL_KINDS:
         return False
     is_rate = slots.request_rate_per_s is not None
     if slots.gpu == "none":

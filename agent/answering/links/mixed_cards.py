@@ -6,7 +6,6 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from agent.answer import Answer, MemoryRange, Verdict
-from agent.answering.hosts.layer_split import ENGINES
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.numbers import gib
@@ -22,6 +21,7 @@ from agent.request import Request, Slots
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
+from tools.memory import GGUF_ENGINES
 from tools.units import format_significant
 
 _INTENTS = ("fit_check", "multi_gpu_plan", "serving_plan", "concept", "network_distributed")
@@ -241,7 +241,7 @@ def _serving(draft: Draft, kinds: list[_Kind]) -> Steps:
 def _is_even(draft: Draft, report: MemoryReport) -> bool:
     """Whether every card is to get the same share: tensor parallelism, and no dealing of layers."""
     is_dealt = (report.weight_format or "").startswith(_GGUF)
-    is_dealt = is_dealt or draft.request.slots.framework in ENGINES
+    is_dealt = is_dealt or draft.request.slots.framework in GGUF_ENGINES
     is_said = (draft.request.slots.tp or 1) > 1 or draft.request.says("links.tensor_parallel")
     return is_said and not is_dealt
 

@@ -10,7 +10,6 @@ from agent.answering.failures.symptoms import record_symptom_figures, symptoms_o
 from agent.answering.fitting.serving import serving
 from agent.answering.fitting.training import training
 from agent.answering.hosts.host import compose_host, is_host_question
-from agent.answering.hosts.layer_split import ENGINES
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.speed.decode import asks_speed
 from agent.answering.telling.assumed import say_assumptions
@@ -34,7 +33,7 @@ from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.timing import TimeReport
-from tools.memory import cache_pool
+from tools.memory import GGUF_ENGINES, cache_pool, is_gguf
 from tools.models import LANGUAGE_KINDS, WRITING_KINDS, try_find_model
 from tools.units import format_significant
 
@@ -117,7 +116,7 @@ def is_split(request: Request) -> bool:
     if (slots.tp or 1) > 1:
         return True
     count = slots.gpu_count or 1
-    if count < 2 or slots.pp or slots.framework in ENGINES or slots.model is None:
+    if count < 2 or slots.pp or slots.framework in GGUF_ENGINES or slots.model is None:
         return False
     match = try_find_model(slots.model)
     heads = match.spec.num_attention_heads if match is not None else None
@@ -314,8 +313,7 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     if report.usable_bytes is None or report.kv_cache_bytes <= 0:
         return False
     slots = draft.request.slots
-    is_gguf = (report.weight_format or "").startswith(("q", "iq", "gguf"))
-    pool = cache_pool(slots.framework or ("llama.cpp" if is_gguf else None))
+    pool = cache_pool(slots.framework or ("llama.cpp" if is_gguf(report.weight_format) else None))
     if pool.of == "request":
         return False  # the context that is set is all that is taken
     util = slots.gpu_memory_utilization or pool.share

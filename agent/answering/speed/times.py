@@ -25,11 +25,11 @@ from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import ModelReport
 from agent.toolbox.timing import TimeReport
+from tools.models import WRITING_KINDS
 from tools.units import format_significant
 
 _SAMPLES, _TOKENS_EACH = 50_000, 512
 """Work assumed when none was said: a common instruction set of this order."""
-_WRITES_TEXT = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
 """Kinds of models whose speed is told in tokens."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
@@ -240,7 +240,7 @@ def _serving(draft: Draft) -> Steps:
     looked = yield (Call("find_model", {"name": slots.model, "params_b": slots.params_b}),)
     draft.use(*looked)
     model = looked[0].report
-    if isinstance(model, ModelReport) and model.kind not in _WRITES_TEXT:
+    if isinstance(model, ModelReport) and model.kind not in WRITING_KINDS:
         return cannot(draft, ToolResult("find_model", {}, False, 0.0, hint=model.name))
     results = yield (
         Call("estimate_time_and_cost",

@@ -8,11 +8,12 @@ from itertools import islice
 from agent.understanding.numerals import DIGITS, parse_number
 from agent.understanding.readings import Board
 from agent.understanding.text import Document
+from tools.models import DENOISER_KINDS, SEEING_KINDS
 
 _MOST = 20
 _FEW = 64
 """Up to so many 张 in front of a card are cards, unless a verb says that they are made."""
-_OF_PICTURES = ("diffusion-unet", "dit", "detector", "cnn", "vit", "segmentation")
+_OF_PICTURES = (*DENOISER_KINDS, *SEEING_KINDS)
 """Kinds of models whose work is counted in pictures."""
 _MADE = re.compile(
     rf"(?P<verb>出图|出|生成|画|绘制|渲染|生图|跑图|推理|识别|检测|处理|做)?(?:了|个|一共|大概|约|共)?\s?"
