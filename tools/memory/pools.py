@@ -38,32 +38,6 @@ class CachePool(NamedTuple):
         return self.of != "request"
 
 
-class _Setting(NamedTuple):
-    title: str
-    flag: str
-    option: str
-    length: str
-    requests: str
-    graphs: str = ""
-
-
-_SETTINGS = {
-    "vllm": _Setting("vLLM", "gpu_memory_utilization", "--gpu-memory-utilization",
-                     "max_model_len", "max_num_seqs", "enforce_eager"),
-    "sglang": _Setting("SGLang", "mem_fraction_static", "--mem-fraction-static",
-                       "context_length", "max_running_requests", "disable_cuda_graph"),
-    "tgi": _Setting("TGI", "cuda_memory_fraction", "--cuda-memory-fraction",
-                    "max_total_tokens", "max_concurrent_requests", "cuda_graphs=0"),
-    "lmdeploy": _Setting("LMDeploy", "cache_max_entry_count", "--cache-max-entry-count",
-                         "session_len", "max_batch_size", "eager_mode"),
-    "tensorrt-llm": _Setting("TensorRT-LLM", "free_gpu_memory_fraction",
-                             "--kv_cache_free_gpu_memory_fraction", "max_seq_len",
-                             "max_batch_size"),
-    "llama.cpp": _Setting("llama.cpp", "ctx_size", "--ctx-size", "ctx_size", "parallel"),
-    "ollama": _Setting("Ollama", "num_ctx", "num_ctx", "num_ctx", "num_parallel"),
-}  # fmt: skip
-
-
 def known_pool(engine: str | None) -> CachePool | None:
     """The rule of an engine by any of its names; None for a name that is no engine's.
 
@@ -74,17 +48,18 @@ def known_pool(engine: str | None) -> CachePool | None:
     if name is None:
         return None
     row = table("engines")[name]
-    known = _SETTINGS.get(name, _Setting(name, "", "", "", ""))
     of: Literal["card", "free", "request"] = "request"
     share = 1.0
     if row.get("pool_share"):
         of, share = "card", float(row["pool_share"])
     elif row.get("pool_free_share"):
         of, share = "free", float(row["pool_free_share"])
+    words = {
+        key: str(row.get(key, "")) for key in ("flag", "option", "length", "requests", "graphs")
+    }
     return CachePool(
-        name, of, share, known.flag, known.title, known.option, row["source"],
-        known.length, known.requests, known.graphs,
-    )  # fmt: skip
+        engine=name, of=of, share=share, title=row.get("title", name), source=row["source"], **words
+    )
 
 
 def cache_pool(engine: str | None) -> CachePool:
