@@ -146,6 +146,8 @@ class Slots(_Record):
     rows: int | None = None
     columns: int | None = None
     hours: float | None = None
+    card_hours: bool | None = None
+    """Whether `hours` are of all cards together: gpu-hours, not the clock's."""
     hours_per_day: float | None = None
     days: float | None = None
     """Days of use, where hours are so many a day."""

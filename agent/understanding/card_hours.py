@@ -11,18 +11,16 @@ from agent.understanding.resolution import Resolution
 _HOURS = re.compile(
     r"(?<![a-z0-9.,])(?P<n>\d{1,7}(?:[.,]\d{1,6})*k?)(?:\s?[个张]\s?|\s)"
     r"(?P<card>(?:rtx\s)?[a-z]{0,5}\d{2,4}[a-z]{0,3})\s?(?:\d{2,3}gb?\s)?"
-    r"(?:(?:gpu|card)[- ]?hours?|(?:gpu|card)[- ]?hrs?|hours?|卡时|卡小时|小时)(?![a-z])"
+    r"(?:(?:gpu|card)[- ]?(?:hours?|hrs?|h)|hours?|hrs?|卡时|卡?小时)(?![a-z])"
 )
-
-
 _PLAIN = re.compile(
-    r"(?<![a-z0-9.,])(?P<n>\d{1,7}(?:[.,]\d{1,6})*k?)\s?个?(?:卡时|卡小时|(?:gpu|card)[- ]hours?)"
-    r"(?![a-z])"
+    r"(?<![a-z0-9.,])(?P<n>\d{1,7}(?:[.,]\d{1,6})*k?)\s?个?"
+    r"(?:卡时|(?:gpu|卡)\s?小时|(?:gpu|card)[- ]?(?:hours?|hrs?|h))(?![a-z])"
 )
 
 
 def settle_card_hours(text: str, board: Board, out: Resolution) -> None:
-    """The number in front of a card with hours behind it counts hours, not cards.
+    """The number in front of a card with hours behind it counts hours of cards, not cards.
 
     Args:
         text: Folded.
@@ -30,13 +28,14 @@ def settle_card_hours(text: str, board: Board, out: Resolution) -> None:
         out: With its cards settled.
     """
     found = _of_a_card(text, board) or _PLAIN.search(text)
-    if found is None:
-        return
-    hours = parse_number(found["n"])
-    if hours is None or hours <= 0:
+    hours = parse_number(found["n"]) if found is not None else None
+    if found is None or hours is None or hours <= 0:
+        if out.get("hours") is not None:
+            out.put("card_hours", False)
         return
     board.add("hours", hours, found.start(), found.end())
     out.put("hours", hours, board.of("hours")[-1])
+    out.put("card_hours", True, board.of("hours")[-1])
     if out.get("gpu_count") in (hours, 1):
         for held in (out.values, out.readings):
             held.pop("gpu_count", None)

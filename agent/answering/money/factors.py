@@ -9,10 +9,6 @@ from typing import NamedTuple
 from agent.answering.money.spans import Span
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import hourly, money
-from agent.request import Request
-
-_RECENT = 2
-"""Turns back from which hours of cards are taken over."""
 
 
 class Factor(NamedTuple):
@@ -21,12 +17,6 @@ class Factor(NamedTuple):
     key: str
     value: float
     told: str
-
-
-def are_card_hours(request: Request, earlier: Sequence[Request] = ()) -> bool:
-    """Whether the hours that were said, now or before, are those of all cards together."""
-    before = earlier[-_RECENT:] if "hours" in request.inherited else ()
-    return any(r.says("money.card_hours") for r in (request, *before))
 
 
 def factors_of(draft: Draft, span: Span, *, of_machine: bool = False) -> list[Factor]:
@@ -42,7 +32,7 @@ def factors_of(draft: Draft, span: Span, *, of_machine: bool = False) -> list[Fa
     machines = slots.instance_count or (slots.nodes if slots.instance is not None else None)
     if machines:
         raw.append(("machines", machines))
-    is_each = draft.request.says("money.per_card") and not are_card_hours(draft.request)
+    is_each = draft.request.says("money.per_card") and not slots.card_hours
     if slots.gpu_count and slots.gpu_count > 1 and is_each and not of_machine:
         raw.append(("cards", slots.gpu_count))
     if slots.runs:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 
 from agent.answer import Answer
 from agent.answering.money import cost
-from agent.answering.money.factors import Factor, are_card_hours, factors_of, say_sum
+from agent.answering.money.factors import Factor, factors_of, say_sum
 from agent.answering.money.spans import Span, a_month, span_of
 from agent.answering.money.type_price import at_one_place, priced_type, undated_price
 from agent.answering.money.versus import say_versus
@@ -54,7 +54,7 @@ def compose(request: Request, context: Context) -> Plan:
     price = _hourly_price(request, span)
     if price is None:
         return (yield from _of_type(draft, machine_meant(request, context), span))
-    cards = yield from _cards_rented(draft, context)
+    cards = yield from _cards_rented(draft)
     return _of_price(draft, price, span, cards)
 
 
@@ -85,11 +85,11 @@ def is_of_another(request: Request) -> bool:
 
 
 def _cards_rented(
-    draft: Draft, context: Context
+    draft: Draft,
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], int]:
     """Cards of the machine whose price was said, where the hours are those of its cards; else 1."""
     request, slots = draft.request, draft.request.slots
-    if not are_card_hours(request, context.earlier) or request.says("money.per_card"):
+    if not slots.card_hours or request.says("money.per_card"):
         return 1
     if slots.instance is None:
         return slots.gpu_count or 1

@@ -69,11 +69,6 @@ SAID = {
         "7x24 开一台 A10",
     ),
     "money.whole_week": ("a T4 for a whole run of one week", "挂一个星期多少钱", "weekly bill?"),
-    "money.card_hours": (
-        "340 GPU-hours at 2 dollars",
-        "500 个卡时，每卡时 3 元",
-        "120 H100 hours, 2.5 USD each",
-    ),
     "money.versus": (
         "A10 on demand, and spot too",
         "抢占式和按量各多少",
@@ -96,7 +91,6 @@ UNSAID = {
     "money.million_tokens": ("can it hold 1M tokens context", "训练 100 万条数据"),
     "money.whole_month": ("I bought it a month ago", "一个月内能训完吗", "months of work"),
     "money.whole_week": ("done within one week?", "一周内训完"),
-    "money.card_hours": ("8 GPUs for 10 hours", "8 卡跑 10 小时"),
     "money.versus": (
         "how often should I save on spot",
         "spot: saving a checkpoint takes 4 minutes",

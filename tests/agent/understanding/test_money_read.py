@@ -131,3 +131,24 @@ def test_time_saved_by_another_setting_is_a_question_of_time(first: str, then: s
     request = parse(then, earlier)
     assert request.intent == "time_estimate"
     assert "method" in request.changed
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("340 GPU-hours at 2 dollars", 340),
+        ("500 个卡时，每卡时 3 元", 500),
+        ("120 H100 hours, 2.5 USD each", 120),
+        ("80 gpu hrs of an A100, cost", 80),
+    ],
+)
+def test_hours_of_cards(text: str, hours: float) -> None:
+    slots = parse(text).slots
+    assert (slots.hours, slots.card_hours) == (hours, True)
+
+
+def test_hours_of_the_clock_are_none_of_cards_even_after_hours_of_cards() -> None:
+    first = parse("8 H100 machine at 20 USD an hour, 400 gpu-hours: cost?")
+    assert first.slots.card_hours
+    assert parse("and what if they rent it for 30 hours?", [first]).slots.card_hours is False
+    assert parse("8 卡跑 10 小时，20 元一小时").slots.card_hours is False
