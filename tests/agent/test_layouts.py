@@ -9,7 +9,7 @@ from agent.answering import composer_of
 from agent.answering.plan import Context
 from agent.toolbox.memory import MemoryReport
 from agent.understanding import parse
-from tests.agent.answers import answered
+from tests.agent.answers import answer, answered
 from tools.units import GIB
 
 
@@ -79,18 +79,18 @@ def test_a_rate_inside_a_machine_is_that_of_nvlink_and_one_between_machines_that
     None
 ):
     """A100: 235 GB/s in a ring over NVLink 3; 14 GB/s are 112 Gbit/s, a little over one card."""
-    answer, _ = answered(
+    told = answer(
         "A100 boxes: all_reduce busbw 230 GB/s within one node, only 14 GB/s over two. expected?"
     )
-    assert _figure(answer, "share inside") == pytest.approx(230 / 235, abs=1e-3)
-    assert _figure(answer, "as a link") == pytest.approx(112)
-    assert "NVLink" in answer.text
+    assert _figure(told, "share inside") == pytest.approx(230 / 235, abs=1e-3)
+    assert _figure(told, "as a link") == pytest.approx(112)
+    assert "NVLink" in told.text
 
 
 def test_a_rate_inside_a_machine_that_is_far_below_its_link_is_low() -> None:
-    answer, _ = answered("单机 8 卡 A100 nccl-tests busbw 只有 20GB/s 正常吗")
-    assert _figure(answer, "share inside") == pytest.approx(20 / 235, abs=1e-3)
-    assert "偏低" in answer.text
+    told = answer("单机 8 卡 A100 nccl-tests busbw 只有 20GB/s 正常吗")
+    assert _figure(told, "share inside") == pytest.approx(20 / 235, abs=1e-3)
+    assert "偏低" in told.text
 
 
 def test_another_link_under_a_measured_rate_is_judged_anew_and_another_question_is_not() -> None:
@@ -178,8 +178,8 @@ def test_a_size_behind_a_hyphen_is_no_exit_code() -> None:
 def test_machines_for_what_the_cards_of_one_do_not_hold(
     question: str, machines: int, cards: int
 ) -> None:
-    answer, _ = answered(question)
-    assert answer.verdict == "does_not_fit"
-    assert _figure(answer, "machines") == machines
-    assert _figure(answer, "cards of all machines") == cards
-    assert f"{machines}×8" in answer.text
+    told = answer(question)
+    assert told.verdict == "does_not_fit"
+    assert _figure(told, "machines") == machines
+    assert _figure(told, "cards of all machines") == cards
+    assert f"{machines}×8" in told.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.answer import Answer
-from tests.agent.answers import answered
+from tests.agent.answers import answer, answered
 from tools.speed import ImageJob, image_speed
 
 
@@ -75,9 +75,9 @@ def test_an_object_store_is_told_for_a_card_and_no_disk_is_made_of_it() -> None:
 def test_tokens_are_little_to_read_and_checkpoints_are_not(
     question: str, low_tb: float, need: float
 ) -> None:
-    answer, _ = answered(question)
-    figures = _figures(answer)
-    assert answer.intent == "io_bottleneck"
+    told = answer(question)
+    figures = _figures(told)
+    assert told.intent == "io_bottleneck"
     assert figures["text need"] == pytest.approx(need)
     assert figures["data low"] == pytest.approx(low_tb)
     assert figures["checkpoint"] == pytest.approx(98)  # 7 B parameters of 14 bytes
@@ -97,14 +97,12 @@ def test_tokens_are_little_to_read_and_checkpoints_are_not(
 def test_a_rate_below_the_promised_one_is_set_against_the_cores(
     question: str, of_a_core: float
 ) -> None:
-    answer, _ = answered(question)
-    assert answer.intent == "io_bottleneck"
-    assert _figures(answer)["rate of a core"] == pytest.approx(of_a_core)
-    assert "DALI" in answer.text
+    told = answer(question)
+    assert told.intent == "io_bottleneck"
+    assert _figures(told)["rate of a core"] == pytest.approx(of_a_core)
+    assert "DALI" in told.text
 
 
 def test_cores_that_do_little_are_not_what_holds_a_job_back() -> None:
-    answer, _ = answered(
-        "1x A100, 64 vCPU, resnet50 from jpegs: supposed to be 2400 img/s, I'm at 500"
-    )
-    assert "cores are left over" in answer.text
+    told = answer("1x A100, 64 vCPU, resnet50 from jpegs: supposed to be 2400 img/s, I'm at 500")
+    assert "cores are left over" in told.text

@@ -111,11 +111,16 @@ def _say_of_links(draft: Draft, measured: float) -> None:
     one, many = _ONE_LINK_GBPS / 8, _MANY_LINKS_GBPS / 8
     draft.figure("as a link", round(gbps, 3), "Gbit/s", formula="GB/s * 8")
     draft.figure("one link", one, "GB/s", formula="100 Gbit/s / 8")
-    draft.figure("links of a cluster", _MANY_LINKS_GBPS, "Gbit/s", sources=("rule:8x200G",))
+    for name, value in (
+        ("link of a card", _ONE_LINK_GBPS),
+        ("links of a cluster", _MANY_LINKS_GBPS),
+        ("one of its links", _MANY_LINKS_GBPS / 8),
+    ):
+        draft.figure(name, value, "Gbit/s", sources=("rule:8x200G",))
     low, high = (many * part for part in _NORMAL)
     for name, value in (("cluster low", low), ("cluster high", high)):
         draft.figure(name, value, "GB/s", formula="link * share that RDMA reaches")
-    draft.say("links.as_link", measured=f"{measured:g}", gbps=format_significant(gbps, 2),
+    draft.say("links.as_link", measured=f"{measured:g}", gbps=format_significant(gbps, 3),
               one=f"{one:g}", low=format_significant(low, 2), high=format_significant(high, 2),
               importance=HEAD)  # fmt: skip
 
