@@ -17,6 +17,7 @@ from agent.answering.fitting.shared_prefix import say_shared_prefix
 from agent.answering.hosts.layer_split import is_layer_split, say_layer_split
 from agent.answering.hosts.offload import can_offload, compose_offload
 from agent.answering.hosts.on_cpu import complains_of_cpu, say_on_cpu
+from agent.answering.hosts.unified import board_bytes, judged_on_board
 from agent.answering.plan import Call
 from agent.answering.renting.after_fit import rent_after
 from agent.answering.renting.renting import say_fitting_cards
@@ -72,10 +73,12 @@ def serving(draft: Draft) -> Steps:
     chosen = results[0].report
     if not isinstance(chosen, MemoryReport):
         return failed(draft, results[0])
-    others = _worth_telling(
-        chosen, [r.report for r in results[1:] if isinstance(r.report, MemoryReport)]
-    )
+    rest = [r.report for r in results[1:] if isinstance(r.report, MemoryReport)]
     card = next((r.report for r in results if isinstance(r.report, GpuReport)), None)
+    board = board_bytes(draft, card, slots)
+    if card is not None and board is not None:
+        chosen, *rest = (judged_on_board(report, card, board) for report in (chosen, *rest))
+    others = _worth_telling(chosen, rest)
     if chosen.verdict == "does_not_fit" and slots.seq_len is None:
         chosen, others = yield from _shortened(draft, chosen, others, said)
     split = None
@@ -100,7 +103,10 @@ def serving(draft: Draft) -> Steps:
         yield from _say_more_cards(draft, chosen)
         yield from rent_after(draft, chosen, verdict)
     draft.follow_ups += [draft.phrase("fit.follow_context"), draft.phrase("fit.follow_speed")]
-    return Found(verdict, memory_range(chosen), chosen, is_split=split is not None)
+    memory = memory_range(chosen)
+    if board is not None:
+        memory = memory.model_copy(update={"scope": "unified"})
+    return Found(verdict, memory, chosen, is_split=split is not None)
 
 
 def _calls(draft: Draft, said: str | None) -> tuple[Call, ...]:

@@ -1,0 +1,75 @@
+"""Several models on one card at the same time, and boards with one memory for all."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent import ungrounded
+from agent.answer import Answer
+from agent.understanding import parse
+from tests.agent.answers import answered
+
+
+def _figure(answer: Answer, name: str) -> float:
+    return next(float(f.value) for f in answer.figures if f.name == name)
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict", "weights_gb"),
+    [
+        # 7.6e9 weights of 2 bytes and 0.57e9 of 2 bytes are 16.4 GB
+        ("qwen2.5-7b fp16 和 bge-m3 同时放一张 3090", "fits", 16.4),
+        # 14.8e9 weights of 2 bytes alone are 29.5 GB
+        ("phi-4 and whisper-large-v3 side by side on one RTX 4090?", "does_not_fit", 29.5),
+    ],
+)
+def test_needs_of_models_side_by_side_add_up(
+    question: str, verdict: str, weights_gb: float
+) -> None:
+    answer, _ = answered(question)
+    assert answer.verdict == verdict
+    assert answer.memory is not None
+    assert answer.memory.low_bytes / 1e9 > weights_gb * 0.9
+    needs = [float(f.value) for f in answer.figures if f.name.startswith("need of ")]
+    assert len(needs) == 2
+    assert sum(needs) == pytest.approx(_figure(answer, "need_together"))
+    assert not ungrounded(answer, question=question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["qwen2.5-7b 还是 phi-4,一张 3090 一起考虑", "which of phi-4 or qwen2.5-14b fits a 4090"],
+)
+def test_models_set_against_each_other_are_not_added(question: str) -> None:
+    answer, _ = answered(question)
+    assert not any(f.name == "need_together" for f in answer.figures)
+
+
+@pytest.mark.parametrize(
+    ("mark", "text"),
+    [
+        ("fitting.together", "三个服务挤一张卡"),
+        ("fitting.together", "can both models share one card"),
+        ("fitting.either", "该选哪个"),
+        ("fitting.either", "which of the two"),
+    ],
+)
+def test_words_of_models_on_one_card(mark: str, text: str) -> None:
+    assert mark in parse(text).marks
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict"),
+    [
+        # 3.2e9 weights of 2 bytes are 6.4 GB of 32; 8e9 of 2 bytes are 16 GB of 8
+        ("Jetson AGX Orin 32GB 跑 Llama-3.2-3B fp16 行吗", "fits"),
+        ("Llama-3.1-8B in fp16 on a Jetson Orin Nano 8GB?", "does_not_fit"),
+    ],
+)
+def test_a_board_has_one_memory_for_all(question: str, verdict: str) -> None:
+    answer, _ = answered(question)
+    assert answer.verdict == verdict
+    assert answer.memory is not None
+    assert answer.memory.scope == "unified"
+    assert answer.memory.usable_bytes is not None
+    assert not ungrounded(answer, question=question)
