@@ -353,3 +353,12 @@ def test_published_maximum_loads_of_tensorrt_llm_lie_near() -> None:
         held = min(1024, serving_speed(job).fitting_sequences or 1)
         total = serving_speed(dataclasses.replace(job, concurrency=held)).total_tokens_per_s
         assert total.low < published < total.high, (gpu, model, total)
+
+
+@pytest.mark.parametrize(
+    ("written", "loops"),
+    [("SGLang 0.4.6.post1", True), ("sglang==0.3.2", True), ("sglang 0.5.3", False),
+     ("sglang", False)],
+)  # fmt: skip
+def test_old_sglang_alone_launches_quantised_experts_one_by_one(written: str, loops: bool) -> None:
+    assert bool(engine_of(written).loops_experts) is loops
