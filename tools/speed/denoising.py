@@ -186,7 +186,8 @@ def denoising_parts(
     attention_rate *= _constant("attention_forward") * tokens / (tokens + c["attention_half"])
     attention_rate *= _constant("attention_async") if device.is_async else 1.0
     bandwidth = device.bytes_per_s * c["bandwidth"]
-    moved = c["elementwise"] * net.layers * net.hidden * (tokens + net.text_tokens) * 2.0
+    width = 4.0 if kind == "fp32" else 2.0  # activations stay in 16 bit beside FP8 products
+    moved = c["elementwise"] * net.layers * net.hidden * (tokens + net.text_tokens) * width
     moved *= c["compiled"] if _is_compiled(job.engine) else _constant("norms_in_fp32")
     pixels = float(width * height * frames)
     decode = 2 * net.decode_macs * pixels / (device.tensor16_flops * _constant("decode_share"))
@@ -194,9 +195,13 @@ def denoising_parts(
         "matrices": 2 * net.linear_macs(tokens) * passes / matrix_rate,
         "attention": 2 * net.attention_macs(tokens) * passes / attention_rate,
         "elementwise": moved * passes / bandwidth,
-        "weights": net.params * 2.0 * passes / job.batch / bandwidth,
+        "weights": net.params * _WEIGHT_BYTES[kind] * passes / job.batch / bandwidth,
         "decoder": decode,
     }
+
+
+_WEIGHT_BYTES = {"fp8": 1.0, "16": 2.0, "fp32": 4.0}
+"""Bytes of a weight by what the matrix units multiply."""
 
 
 def _kind(precision: str | None, device: Card) -> str:

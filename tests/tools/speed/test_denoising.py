@@ -131,3 +131,15 @@ def test_cards_that_share_a_video(gpu: str, cards: int, published_s: float) -> N
     assert speed.shared_s.low < published_s < speed.shared_s.high
     assert speed.seconds.value / cards < speed.shared_s.value < speed.seconds.value
     assert speed.link == ("pcie" if gpu == "L20" else "nvlink")
+
+
+def test_bytes_of_weights_and_activations_follow_the_precision() -> None:
+    def parts(precision: str) -> dict[str, float]:
+        job = DenoisingJob(gpu="H100 SXM", model="FLUX.1-dev", precision=precision)
+        return denoising_speed(job).parts
+
+    half, full, eighth = parts("bf16"), parts("fp32"), parts("fp8")
+    assert full["weights"] == pytest.approx(2 * half["weights"])
+    assert full["elementwise"] == pytest.approx(2 * half["elementwise"])
+    assert eighth["weights"] == pytest.approx(half["weights"] / 2)
+    assert eighth["elementwise"] == half["elementwise"]
