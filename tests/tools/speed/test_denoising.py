@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.errors import BadQuantityError, UnknownModelError
+from tools.memory.other import fill, forms
 from tools.speed import DenoisingJob, denoising_speed, find_denoiser
 from tools.speed.results import load_data
 
@@ -143,3 +144,16 @@ def test_bytes_of_weights_and_activations_follow_the_precision() -> None:
     assert full["elementwise"] == pytest.approx(2 * half["elementwise"])
     assert eighth["weights"] == pytest.approx(half["weights"] / 2)
     assert eighth["elementwise"] == half["elementwise"]
+
+
+def test_the_memory_room_folds_and_counts_the_frames_of_the_same_clips() -> None:
+    """Two rooms hold a clip each: memory its pipeline's default, speed its publisher's."""
+    seen = 0
+    for name, row in forms.table("pipelines").items():
+        net = find_denoiser(name.removesuffix(" (transformer)")) if row.get("frames") else None
+        if net is None:
+            continue
+        seen += 1
+        assert net.frames == row["frames"], name
+        assert net.frame_ratio == fill._LATENT_FRAMES, name
+    assert seen >= 7
