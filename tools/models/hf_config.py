@@ -12,10 +12,11 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tools.errors import UnsupportedError, UserInputError
 from tools.models.counting import count_params, kv_elems_per_token
+from tools.models.hf_dims import attention_name, dims_of, width_left_out
 from tools.models.hf_parts import (
     architecture_tables,
     first_count,
@@ -25,8 +26,7 @@ from tools.models.hf_parts import (
     read_sliding,
 )
 from tools.models.names import try_find_model
-from tools.models.registry import all_models
-from tools.models.spec import LinearDims, MlaDims, ModelSpec, SlidingDims
+from tools.models.spec import ModelSpec
 from tools.models.vision import vision_params
 
 _TEXT_KEYS = ("text_config", "llm_config", "language_config", "thinker_config")
@@ -35,7 +35,6 @@ _DIMENSIONS = (
     "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
     "intermediate_size", "vocab_size", "max_position_embeddings", "tie_word_embeddings",
 )  # fmt: skip
-_NEEDED = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 _HEADED = ("ForCausalLM", "LMHead", "ForConditionalGeneration", "ForVision2Seq", "ImageTextToText")
 
 
@@ -168,93 +167,10 @@ def _traits(model_type: str) -> tuple[dict[str, Any], bool]:
     return {**tables["defaults"], **(row or {})}, row is not None
 
 
-def _dims(config: Mapping[str, Any], traits: Mapping[str, Any]) -> dict[str, Any]:
-    renames = architecture_tables()["renames"]
-    dims: dict[str, Any] = {field: first_count(config, names) for field, names in renames.items()}
-    hidden, heads = dims["hidden_size"], dims["num_attention_heads"]
-    missing = [field for field in _NEEDED if not dims[field]]
-    if missing or not hidden or not heads:
-        spelled = "; ".join(f"{field} ({' or '.join(renames[field])})" for field in missing)
-        raise UnsupportedError("config.json", reason=f"these fields are missing or zero: {spelled}")
-    if traits.get("halved_intermediate") and dims["intermediate_size"]:
-        dims["intermediate_size"] //= 2
-    if not dims["intermediate_size"] and (width := _width_left_out(config, traits)) is not None:
-        dims["intermediate_size"] = width.size
-    if traits.get("chatglm") and not config.get("multi_query_attention"):
-        dims["num_key_value_heads"] = None
-    if traits.get("llama4") and config.get("intermediate_size_mlp"):
-        dims["intermediate_size"] = first_count(config, ("intermediate_size_mlp",))
-    if traits.get("falcon"):
-        dims["num_key_value_heads"] = _falcon_heads(config, heads, dims["num_key_value_heads"])
-    if traits.get("multi_query") and config.get("multi_query", True):
-        dims["num_key_value_heads"] = 1
-    if not dims["head_dim"] and not config.get("kv_lora_rank"):
-        dims["head_dim"] = traits.get("head_dim_default") or hidden // heads
-    dims["num_key_value_heads"] = dims["num_key_value_heads"] or heads
-    return dims
-
-
-class _Width(NamedTuple):
-    """A feed-forward width that the file leaves out, and where it comes from."""
-
-    size: int
-    why: str
-
-
-def _width_left_out(config: Mapping[str, Any], traits: Mapping[str, Any]) -> _Width | None:
-    """Width of a published model of the same shape, else what transformers fills in for the type.
-
-    The configuration class has one number; for another hidden size its proportion is kept.
-    """
-    tables = architecture_tables()
-    hidden = first_count(config, tables["renames"]["hidden_size"]) or 0
-    if traits.get("wide_default"):
-        return _Width(
-            int(traits["wide_default"]) * hidden,
-            "a multiple of the hidden size, as the type defines it",
-        )
-    model_type = str(config.get("model_type") or "")
-    twin = _twin(config, model_type)
-    if twin is not None and twin.intermediate_size:
-        return _Width(twin.intermediate_size, f"that of {twin.name}, which has the same dimensions")
-    defaults, known = tables["ffn_defaults"], model_type in tables["types"]
-    like = model_type if known else "llama"  # unknown types are counted as Llama-like
-    row = defaults.get(like)
-    if row is None or not hidden:
-        return None
-    own, width = row
-    if own == hidden:
-        return _Width(width, f"the default of transformers for {like}")
-    scaled = round(width / own * hidden / 64) * 64
-    return _Width(scaled, f"the proportion {width}:{own} of transformers' default for {like}")
-
-
-def _twin(config: Mapping[str, Any], model_type: str) -> ModelSpec | None:
-    """A model of the registry with the same type and dimensions, where the file has enough."""
-    renames = architecture_tables()["renames"]
-    fields = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-              "vocab_size")  # fmt: skip
-    said = {field: value for field in fields if (value := first_count(config, renames[field]))}
-    if len(said) < len(fields) - 1:
-        return None
-    same = [
-        spec
-        for spec in all_models()
-        if spec.family == model_type and all(getattr(spec, f) == v for f, v in said.items())
-    ]
-    return min(same, key=lambda spec: len(spec.name), default=None)
-
-
-def _falcon_heads(config: Mapping[str, Any], heads: int, listed: int | None) -> int:
-    if config.get("new_decoder_architecture"):
-        return listed or heads
-    return 1 if config.get("multi_query", True) else heads
-
-
 def _record(
     config: Mapping[str, Any], traits: Mapping[str, Any], *, name: str, model_type: str
 ) -> ModelSpec:
-    dims = _dims(config, traits)
+    dims = dims_of(config, traits)
     layers = dims["num_hidden_layers"] or 0
     moe = read_moe(config, traits, layers)
     mla = read_mla(config)
@@ -275,7 +191,7 @@ def _record(
         mla=mla,
         linear=linear,
         sliding=sliding,
-        attention=_attention_name(dims, mla=mla, linear=linear, sliding=sliding),
+        attention=attention_name(dims, mla=mla, linear=linear, sliding=sliding),
         learned_positions=(positions or 0) + traits.get("extra_positions", 0) if learned else None,
         mlp=_mlp_kind(config, traits),
         norm=traits["norm"],
@@ -355,23 +271,6 @@ def _biases(config: Mapping[str, Any], traits: Mapping[str, Any]) -> dict[str, A
     return biases
 
 
-def _attention_name(
-    dims: Mapping[str, Any],
-    *,
-    mla: MlaDims | None,
-    linear: LinearDims | None,
-    sliding: SlidingDims | None,
-) -> str:
-    if mla is not None:
-        return "mla"
-    if linear is not None:
-        return "hybrid-linear"
-    if sliding is not None:
-        return "sliding"
-    heads, kv = dims["num_attention_heads"], dims["num_key_value_heads"]
-    return "mha" if kv == heads else "mqa" if kv == 1 else "gqa"
-
-
 def _notes(
     config: Mapping[str, Any], *, known: bool, model_type: str, traits: Mapping[str, Any]
 ) -> list[str]:
@@ -382,7 +281,7 @@ def _notes(
             f"model_type {model_type!r} is not known here: counted as a Llama-like decoder"
         )
     if not first_count(config, tables["renames"]["intermediate_size"]):
-        width = _width_left_out(config, traits)
+        width = width_left_out(config, traits)
         if width is not None:
             notes.append(f"intermediate_size is not in the file: {width.size}, {width.why}")
     read = {name for names in tables["renames"].values() for name in names}
