@@ -274,7 +274,7 @@ def _with_total(draft: Draft, row: InstanceOut) -> str:
     if span is None or price is None or price.per != "hour":
         return line
     total = float(price.amount) * span.hours * (draft.request.slots.instance_count or 1)
-    draft.figure("hours", span.hours, "h", sources=(f"user:{span.key}",))
+    draft.figure("hours", span.hours, "h", sources=(span.source,))
     draft.figure(f"{row.instance_type}: total", round(total, 2), price.currency,
                  formula="price * hours")  # fmt: skip
     cost = money(total, price.currency, draft.language)

@@ -20,6 +20,11 @@ class Span(NamedTuple):
     hours: float
     key: Literal["hours", "week", "month"]
 
+    @property
+    def source(self) -> str:
+        """Where the hours are from."""
+        return "user:hours" if self.key == "hours" else f"rule:hours-of-a-{self.key}"
+
 
 def span_of(request: Request) -> Span | None:
     """The span that a price is multiplied with; None where none was said."""

@@ -160,7 +160,7 @@ def _say_without_date(
         draft.say("sums.undated")
         return
     times = "".join(draft.phrase("sums.times", value=f.told) for f in factors[1:])
-    draft.figure("hours", span.hours, "h", sources=("user:hours",))
+    draft.figure("hours", span.hours, "h", sources=(span.source,))
     draft.say("sums.no_price", name=row.instance_type, hours=f"{span.hours:g}", times=times,
               importance=HEAD)  # fmt: skip
 

@@ -17,12 +17,11 @@ from agent.toolbox.memory import MemoryReport
 from agent.toolbox.offers import InstanceOut
 from agent.toolbox.registries import GpuReport
 from agent.toolbox.timing import TimeReport
-from tools.models import try_find_model
+from tools.models import WRITING_KINDS, try_find_model
 from tools.units import format_significant
 
 _EVEN = 0.15
 _PAIR = 2
-_TEXT_KINDS = ("decoder-lm", "moe-lm", "vlm", "seq2seq")
 
 
 class _Priced(NamedTuple):
@@ -129,7 +128,7 @@ def _speeds(
     kind = _kind(draft.request)
     named = {"model": slots.model, "params_b": slots.params_b, "precision": slots.precision}
     said = {name: value for name, value in named.items() if value is not None}
-    if kind == "decode" or not (slots.model or slots.params_b):
+    if kind == "decode" or not slots.has_model:
         return {}
     task = "train" if slots.task == "train" else "infer"
     is_text = _writes_text(draft.request)
@@ -229,7 +228,7 @@ def _kind(request: Request) -> str:
 def _writes_text(request: Request) -> bool:
     model = request.slots.model
     match = try_find_model(model) if model is not None else None
-    return match is None or match.spec.kind in _TEXT_KINDS
+    return match is None or match.spec.kind in WRITING_KINDS
 
 
 def _say_fit(
