@@ -17,6 +17,8 @@ from tests.agent.answers import answered
         ("DataLoader worker exited with Bus error, out of shared memory?", "--shm-size"),
         ("容器里 num_workers 一大就报 shm 不足", "--ipc=host"),
         ("memory_allocated() 只有 3G,nvidia-smi 却是 20G,泄漏了?", "memory_reserved"),
+        ("nvidia-smi 里 20G 被占着，进程列表为空，谁占的", "fuser"),
+        ("nvidia-smi: Failed to initialize NVML: Driver/library version mismatch", "NVML mismatch"),
     ],
 )
 def test_the_environment_is_named_not_the_memory(question: str, said: str) -> None:

@@ -46,6 +46,12 @@ def test_a_container_limit_must_exceed_what_is_read() -> None:
     assert not ungrounded(answer)
 
 
+def test_a_bare_size_beside_a_container_is_its_limit() -> None:
+    answer, _ = answered("pod OOMKilled 加载 qwen2.5-14b，limit 24Gi")
+    assert "24 GiB" in answer.text.split("\n")[0]
+    assert _figure(answer, "limit") == 24
+
+
 @pytest.mark.parametrize("place", ["on a gn6i", "on my RTX 2080 Ti", "on a V100"])
 def test_an_old_card_is_no_matter_of_memory(place: str) -> None:
     answer, _ = answered(

@@ -20,6 +20,18 @@ def test_a_second_service_is_told_the_setting_of_the_first(question: str, word: 
     assert word in answer(question).text
 
 
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("vllm takes the whole card with a 1.5B model, a second service?", "of the whole card"),
+        ("lmdeploy 起了一个 7B，再起一个就显存不足", "加载权重之后"),
+        ("trtllm 先起了 8B，第二个模型起不来", "free_gpu_memory_fraction"),
+    ],
+)  # fmt: skip
+def test_without_a_card_the_rule_of_the_engine_is_told(question: str, word: str) -> None:
+    assert word in answer(question).text
+
+
 def test_share_of_the_free_memory_is_reckoned_after_the_weights() -> None:
     text = answer("lmdeploy 在 A100 80G 上先起了个 7B,再起第二个就说显存不足").text
     assert "(79.1 GiB − 14.8 GiB) × 0.8 ≈ 51.5 GiB" in text.replace("（", "(").replace("）", ")")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.answering.failures.oom import with_host_memory
 from agent.answering.fitting.serving import serving
 from agent.answering.fitting.training import training
 from agent.answering.plan import Context, Plan
@@ -23,7 +24,8 @@ def applies(request: Request, context: Context) -> bool:
 
 def compose(request: Request, context: Context) -> Plan:
     """The limit first, then what loading takes of it, then whether the cards hold the run."""
-    draft = Draft(request.model_copy(update={"clarifying_question": None}))
+    sized = with_host_memory(request)
+    draft = Draft(sized.model_copy(update={"clarifying_question": None}))
     found = yield from training(draft) if request.slots.task == "train" else serving(draft)
     draft.lead("container_oom.head", limit=_limit(draft))
     _say_need(draft, found)

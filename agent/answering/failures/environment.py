@@ -12,12 +12,14 @@ from tools.units import GIB
 
 _INTENTS = ("oom_diagnosis", "probe_local", "io_bottleneck", "concept", "network_distributed",
             "fit_check")  # fmt: skip
+_HELD = ("failures.memory_shown", "failures.takes_all", "failures.fails")
 _READINGS = (
     ("driver", ("failures.old_driver",), ()),
     ("no_driver", ("failures.no_driver",), ()),
     ("no_kernel", ("failures.no_kernel",), ()),
     ("no_device", ("failures.no_device",), ()),
     ("shared_memory", ("failures.shared_memory",), ("failures.workers", "failures.container")),
+    ("leftover", ("failures.no_process_listed",), _HELD),
     ("allocator", ("failures.memory_shown",), ("failures.memory_in_tensors",)),
     ("reserved", ("failures.reserved",), ("failures.asks_meaning",)),
 )

@@ -56,7 +56,7 @@ def compose(request: Request, context: Context) -> Plan:
     if _was_killed(request) and log is None:
         if not refused:
             _say_killed(draft)
-        draft.request = _with_host_memory(request)
+        draft.request = with_host_memory(request)
     if log is not None:
         draft.request = on_logged_card(request, log)
     if not has_model:
@@ -151,7 +151,7 @@ def _loaded(draft: Draft, found: Found) -> Found:
     return Found(verdict, memory, report)
 
 
-def _with_host_memory(request: Request) -> Request:
+def with_host_memory(request: Request) -> Request:
     """The request with a bare memory size as the host's, which is what ran out."""
     slots = request.slots
     if slots.gpu is not None or slots.gpu_mem_gb is None or slots.host_ram_gb is not None:

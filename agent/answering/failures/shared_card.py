@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from agent.answer import Answer
 from agent.answering.failures.symptoms import pasted
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import HEAD, Draft
@@ -25,7 +26,7 @@ _ROOM = 1.25
 def _pool(request: Request) -> CachePool | None:
     """What the engine that was named sets aside; None for one without a pool of its own."""
     pool = known_pool(request.slots.framework)
-    return None if pool is None or pool.of == "request" else pool
+    return pool if pool is not None and pool.is_reserved else None
 
 
 def applies(request: Request, context: Context) -> bool:
@@ -37,9 +38,8 @@ def applies(request: Request, context: Context) -> bool:
         return False
     if slots.gpu_memory_utilization is not None:
         return False
-    if not slots.has_card and slots.gpu_mem_gb is None:
-        return False
-    is_second = request.says("failures.second_service") and request.says("failures.fails")
+    troubles = ("failures.fails", "failures.takes_all")
+    is_second = request.says("failures.second_service") and request.says(*troubles)
     return is_second or is_odd(request)
 
 
@@ -58,17 +58,29 @@ def compose(request: Request, context: Context) -> Plan:
     size = dict[str, Any]() if known else {"params_b": 1.0}
     results = yield (Call("estimate_memory", memory_arguments(
         slots, task="infer", gpu_memory_utilization=None, **size)),)  # fmt: skip
-    report = results[0].report
+    report, pool = results[0].report, _pool(request)
+    assert pool is not None, "applies asks for it"
     if not isinstance(report, MemoryReport) or report.usable_bytes is None:
-        return draft.finish("depends")
+        return _without_card(draft, pool)
     if known:
         draft.use(*results)
-    pool = _pool(request)
-    assert pool is not None, "applies asks for it"
     _say_pool(draft, report, pool, known=known)
     if known:
         say_parts(draft, report)
     return draft.finish("depends" if not is_odd(request) else "not_applicable")
+
+
+def _without_card(draft: Draft, pool: CachePool) -> Answer:
+    """The rule alone, where no card tells how much it comes to."""
+    draft.figure("pool_share", pool.share, "1", sources=(pool.source,))
+    draft.figure("context", GIB, "B", formula="a CUDA context and its libraries, at most")
+    key = "of_free" if pool.of == "free" else "of_card"
+    draft.say(f"shared_card.{key}_open", engine=pool.title, flag=pool.flag,
+              share=f"{pool.share:g}", importance=HEAD)  # fmt: skip
+    if is_odd(draft.request):
+        draft.say("shared_card.normal", importance=HEAD)
+    draft.say("shared_card.set_open", flag=pool.option, importance=HEAD)
+    return draft.finish("depends" if not is_odd(draft.request) else "not_applicable")
 
 
 def _say_pool(draft: Draft, report: MemoryReport, pool: CachePool, *, known: bool) -> None:
@@ -97,6 +109,7 @@ def _say_pool(draft: Draft, report: MemoryReport, pool: CachePool, *, known: boo
 def _say_setting(
     draft: Draft, report: MemoryReport, pool: CachePool, *, need: int, known: bool
 ) -> None:
+    draft.figure("context", GIB, "B", formula="a CUDA context and its libraries, at most")
     usable = report.usable_bytes or 0
     if not known:
         draft.say("shared_card.set_open", flag=pool.option, importance=HEAD)
@@ -114,6 +127,5 @@ def _say_setting(
     draft.figure("share_to_set", share, "1", formula="need with room for several requests / usable")
     draft.figure("taken", taken, "B", formula="usable * share_to_set")
     draft.figure("room", usable - taken, "B", formula="usable - taken")
-    draft.figure("context", GIB, "B", formula="a CUDA context and its libraries, at most")
     draft.say("shared_card.set", flag=pool.option, set=f"{share:g}", what=short_model(report),
               taken=gib(taken), room=gib(usable - taken), importance=HEAD)  # fmt: skip

@@ -67,6 +67,8 @@ SAID = {
     "workers": (["dataloader 一开就挂", "num_workers=16"], ["working set", "工作站"]),
     "memory_shown": (["nvidia-smi 里看到 20G", "gpustat"], ["显存 20G"]),
     "memory_in_tensors": (["memory_allocated 才 3G", "only 3 GB allocated"], ["location"]),
+    "no_process_listed": (["显存占着但没有进程", "no running processes found", "进程列表为空"],
+                          ["default process group is not initialized", "一个进程占着"]),
     "reserved": (["reserved but unallocated", "是碎片吗", "reserved 比 allocated 多很多"],
                  ["reserved instances", "预留实例"]),
     "asks_meaning": (["是什么意思", "what does that mean", "能要回来吗"], ["帮我算一下"]),
