@@ -33,6 +33,7 @@ def active_params(scene: Scene) -> list[Fields]:
     cards = (scene.out.get("gpu_mem_gb") or 0) * (scene.out.get("gpu_count") or 1)
     claimed = scene.board.value("need_gb") or cards
     by_size = scene.says("is_enough") and 0.4 * active <= claimed < 0.4 * total
+    by_size = by_size and not scene.says("part_in_host")
     said_size = any(
         abs(reading.value - active) <= 0.05 * active and reading.value < 0.5 * total
         for reading in scene.board.of("params_b")

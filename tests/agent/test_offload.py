@@ -60,3 +60,37 @@ def test_layers_that_the_cache_pushes_out_slow_the_run() -> None:
     assert speeds[0] < 18
     assert answer.text.count("tokens/s**") == 1
     assert not ungrounded(answer, question=question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "qwen3-30b-a3b 放 12G 的 3060,专家层挪到内存,内存 64G,行不行",
+        "gpt-oss-120b, RTX 5090 and 128GB RAM, keep the experts in system ram?",
+    ],
+)
+def test_a_part_that_is_to_lie_in_host_memory_is_reckoned_so(question: str) -> None:
+    answer, _ = answered(question)
+    figures = {f.name: float(f.value) for f in answer.figures}
+    assert 0 < figures["layers_on_card"] < figures["layers"]
+    assert answer.verdict == "fits"
+    assert "n-cpu-moe" in answer.text
+    assert not ungrounded(answer, question=question)
+
+
+@pytest.mark.parametrize(
+    ("question", "gb_s"),
+    [
+        # two channels * 5600e6 transfers * 8 bytes = 89.6 GB/s
+        ("llama.cpp 70B Q4_K_M, 3090, 64G 双通道 DDR5-5600 内存, 速度?", 89.6),
+        ("llama.cpp 70B Q4_K_M on a 3090, 8 channel DDR4-3200, 256GB RAM: tokens/s?", 204.8),
+    ],
+)
+def test_the_hosts_bandwidth_that_was_said_sets_the_speed(question: str, gb_s: float) -> None:
+    answer, _ = answered(question)
+    figures = {f.name: float(f.value) for f in answer.figures}
+    assert figures["host_bandwidth"] == pytest.approx(gb_s, abs=0.5)
+    host_gb = figures["host_need"] / 1e9
+    assert figures["split speed value"] < gb_s / host_gb
+    assert figures["split speed low"] < figures["split speed value"] < figures["split speed high"]
+    assert not ungrounded(answer, question=question)

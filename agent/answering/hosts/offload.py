@@ -12,6 +12,7 @@ from agent.answering.plan import Call
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import format_name, short_model
+from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.ranges import Range
@@ -43,7 +44,15 @@ def can_offload(draft: Draft, report: MemoryReport) -> bool:
     slots = draft.request.slots
     is_able = slots.framework in GGUF_ENGINES or is_gguf(report.weight_format)
     is_split = slots.gpu_layers is not None
+    if asks_part_in_host(draft.request):
+        return report.task != "train"
     return is_able and (report.verdict == "does_not_fit" or is_split)
+
+
+def asks_part_in_host(request: Request) -> bool:
+    """Whether a part of the layers, or the experts, is to lie in host memory."""
+    is_said = request.says("hosts.part_to_host", "hosts.part_in_host")
+    return is_said and request.slots.task != "train"
 
 
 def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any]) -> Offloaded:
@@ -59,6 +68,8 @@ def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any
     """
     slots = draft.request.slots
     usable = report.usable_bytes
+    if slots.framework not in GGUF_ENGINES:
+        arguments = {**arguments, "framework": "llama.cpp"}
     results = yield (
         Call("find_model", {"name": slots.model, "params_b": slots.params_b}),
         Call("estimate_memory", {**arguments, "gpu_layers": 0}),
@@ -87,6 +98,8 @@ def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any
     verdict = _say_split(draft, split, layers, model.layers)
     if isinstance(speed, TimeReport) and slots.gpu_layers is None:
         _say_speed(draft, speed, split, layers / model.layers)
+    if model.kind == "moe-lm" and (layers < model.layers or asks_part_in_host(draft.request)):
+        draft.say("host.split_experts")
     if layers < model.layers and verdict != "does_not_fit":
         draft.say("host.split_avoid")
     return Split(verdict, split, whole)
