@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING
 
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import BODY, HEAD, Draft
@@ -14,6 +12,9 @@ from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.loading import LoadingOut
 from tools.units import format_significant
+
+if TYPE_CHECKING:
+    from tools.speed import ObjectStore
 
 _BY_PROVIDER = {"aws": "s3", "gcp": "gcs", "alibaba": "oss"}
 _NAMED = {"copies.s3": "s3", "copies.gcs": "gcs", "copies.oss": "oss"}
@@ -25,10 +26,11 @@ _NEAR = 0.5
 
 
 @cache
-def object_stores() -> dict[str, dict[str, Any]]:
-    """Rows of data/object_stores.toml."""
-    text = files("agent.answering").joinpath("data/object_stores.toml").read_text("utf-8")
-    return tomllib.loads(text)
+def object_stores() -> dict[str, ObjectStore]:
+    """Object stores of which a limit of requests is known, by their short names."""
+    from tools.speed import object_stores as every
+
+    return {store.key: store for store in every() if store.gets_per_s is not None}
 
 
 def applies(request: Request, context: Context) -> bool:
@@ -109,16 +111,17 @@ def _say_need(draft: Draft, rate: float, size: float, need: float) -> None:
 def say_object_store(draft: Draft, rate: float) -> None:
     """Requests a second against the store's limit, and how many must be in flight."""
     named = next((key for mark, key in _NAMED.items() if draft.request.says(mark)), None)
-    row = object_stores()[named or _BY_PROVIDER.get(draft.request.slots.provider or "", "s3")]
-    limit, inflight = int(row["gets_per_s"]), rate * _FIRST_BYTE_S
-    draft.figure("gets_limit", limit, "1/s", sources=(row["source"],))
+    known = object_stores()
+    store = known[named or _BY_PROVIDER.get(draft.request.slots.provider or "", "s3")]
+    limit, inflight = int(store.gets_per_s or 0), rate * _FIRST_BYTE_S
+    draft.figure("gets_limit", limit, "1/s", sources=(f"vendor:{store.origin}",))
     draft.figure("requests_in_flight", inflight, "1", formula="files/s * seconds to first byte")
     is_near = rate >= _NEAR * limit
     told = draft.phrase(
         "storage_rate.limit_near" if is_near else "storage_rate.limit_under",
-        store=row["name"], gets=f"{limit:,}", per=draft.phrase(f"storage_rate.per_{row['per']}"),
+        store=store.name, gets=f"{limit:,}", per=draft.phrase(f"storage_rate.per_{store.per}"),
     )  # fmt: skip
-    draft.say("storage_rate.object" if is_near else "storage_rate.object_slow", store=row["name"],
+    draft.say("storage_rate.object" if is_near else "storage_rate.object_slow", store=store.name,
               files=f"{rate:,.0f}", limit=told, inflight=format_significant(inflight, 2),
               importance=HEAD)  # fmt: skip
 
