@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.renting.renting import has_share
+from agent.answering.renting.renting import has_share, unknown_last
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import (
     cards_text,
@@ -130,11 +130,8 @@ def _ranked(rows: Sequence[InstanceOut]) -> list[InstanceOut]:
     """The cheapest with a dated price first, then those without one by size."""
     return sorted(
         rows,
-        key=lambda r: (
-            r.compared is None,
-            r.compared.per_hour if r.compared else 0,
-            r.gpu_count or 0,
-            r.vcpu or 0,
+        key=lambda r: unknown_last(
+            float(r.compared.per_hour) if r.compared else None, r.gpu_count, r.vcpu
         ),
     )
 

@@ -24,35 +24,18 @@ _NAMED = 3
 _MOST_REGIONS = 12
 
 
-_MARKS: dict[str, tuple[str, ...]] = {
-    "nvlink": ("concepts.nvlink", "renting.of_links"),
-    "rdma": ("renting.of_rdma",),
-    "bf16": ("concepts.bf16",),
-    "fp8": ("concepts.fp8",),
-    "flash": ("concepts.flash_attention",),
-    "mig": ("concepts.mig",),
-    "vram": ("renting.of_vram",),
-    "vram_rate": ("concepts.memory_bandwidth", "renting.of_hbm"),
-    "ram": ("renting.of_ram",),
-    "vcpu": ("renting.of_vcpu",),
-    "cpu_model": ("renting.of_cpu_model",),
-    "network": ("renting.of_network",),
-    "disk": ("renting.of_disk",),
-    "regions": ("renting.of_regions",),
-}
-"""What may be asked of a type and the words that ask for it, in the order of the answer."""
 _WITH_BANDWIDTH = ("nvlink", "rdma", "vram_rate")
 """Attributes that have a bandwidth of their own."""
 
 
 def attributes_asked(request: Request) -> tuple[str, ...]:
     """Attributes that a question about a named type asks for, in the order of the answer."""
-    found = {name for name, marks in _MARKS.items() if request.says(*marks)}
+    found = {name for name, row in _ATTRIBUTES.items() if request.says(*row.marks)}
     if request.says("renting.of_bandwidth") and not found.intersection(_WITH_BANDWIDTH):
         found.add("network")
     if "vram_rate" in found:
         found.discard("vram")
-    return tuple(name for name in _MARKS if name in found)
+    return tuple(name for name in _ATTRIBUTES if name in found)
 
 
 def applies(request: Request, context: Context) -> bool:
@@ -109,7 +92,7 @@ def _facts(
     is_type = report.kind == "type"
     what = _Named(rows[0].instance_type if is_type else rows[0].family, rows, cards, is_type)
     for attribute in attributes_asked(request):
-        _TELLERS[attribute](draft, attribute, what)
+        _ATTRIBUTES[attribute].tell(draft, attribute, what)
     return draft.finish("not_applicable") if draft.has_text else None
 
 
@@ -291,9 +274,28 @@ def _regions(draft: Draft, attribute: str, what: _Named) -> None:
     draft.say(f"catalog_facts.{key}", name=what.name, regions=told_regions, importance=HEAD)
 
 
-_Teller = Callable[[Draft, str, _Named], None]
-_TELLERS: dict[str, _Teller] = {
-    "nvlink": _nvlink, "rdma": _rdma, "bf16": _card, "fp8": _card, "flash": _card, "mig": _card,
-    "vram": _vram, "vram_rate": _vram, "ram": _sizes, "vcpu": _sizes, "cpu_model": _model,
-    "network": _sizes, "disk": _sizes, "regions": _regions,
-}  # fmt: skip
+class _Attribute(NamedTuple):
+    """Something that may be asked of a type."""
+
+    tell: Callable[[Draft, str, _Named], None]
+    marks: tuple[str, ...]
+    """Words that ask for it."""
+
+
+_ATTRIBUTES = {
+    "nvlink": _Attribute(_nvlink, ("concepts.nvlink", "renting.of_links")),
+    "rdma": _Attribute(_rdma, ("renting.of_rdma",)),
+    "bf16": _Attribute(_card, ("concepts.bf16",)),
+    "fp8": _Attribute(_card, ("concepts.fp8",)),
+    "flash": _Attribute(_card, ("concepts.flash_attention",)),
+    "mig": _Attribute(_card, ("concepts.mig",)),
+    "vram": _Attribute(_vram, ("renting.of_vram",)),
+    "vram_rate": _Attribute(_vram, ("concepts.memory_bandwidth", "renting.of_hbm")),
+    "ram": _Attribute(_sizes, ("renting.of_ram",)),
+    "vcpu": _Attribute(_sizes, ("renting.of_vcpu",)),
+    "cpu_model": _Attribute(_model, ("renting.of_cpu_model",)),
+    "network": _Attribute(_sizes, ("renting.of_network",)),
+    "disk": _Attribute(_sizes, ("renting.of_disk",)),
+    "regions": _Attribute(_regions, ("renting.of_regions",)),
+}
+"""What may be asked of a type, in the order of the answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.renting.renting import default_region, has_share
+from agent.answering.renting.renting import default_region, has_share, unknown_last
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import cards_text, provider_name
 from agent.answering.telling.numbers import hourly
@@ -73,7 +73,7 @@ def _by_size(report: object) -> list[InstanceOut]:
         return []
     return sorted(
         report.instances,
-        key=lambda r: (r.gpu_share != 1, r.gpu_count or 0, r.vcpu or 0, r.memory_gib or 0),
+        key=lambda r: (r.gpu_share != 1, unknown_last(r.gpu_count, r.vcpu, r.memory_gib)),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from agent.answer import Answer
 from agent.answering.concepts import concept
 from agent.answering.hosts.host import compose_host, is_host_question
 from agent.answering.money.rent_budget import (
@@ -16,14 +15,13 @@ from agent.answering.money.rent_budget import (
     say_budget,
 )
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.renting.catalog import entry_types
 from agent.answering.renting.misses import is_near, miss_line
-from agent.answering.renting.renting import cards_to_rent, default_provider, default_region
+from agent.answering.renting.renting import default_provider, default_region
 from agent.answering.renting.standing import say_standing, standing_offer
 from agent.answering.renting.unpriced import say_unpriced
+from agent.answering.renting.unsized import not_sized, without_model
 from agent.answering.telling.assumed import say_assumptions
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
-from agent.answering.telling.found import failed
 from agent.answering.telling.machines import (
     cards_text,
     instance_line,
@@ -36,10 +34,8 @@ from agent.answering.telling.run_words import (
     joined,
     memory_arguments,
     memory_range,
-    method_name,
     run_text,
 )
-from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
@@ -48,7 +44,6 @@ from agent.toolbox.offers import InstanceOut
 from agent.toolbox.rent import RecommendedOut, RecommendReport
 from tools.units import HOURS_PER_MONTH, format_significant
 
-_SIZES = (7.0, 14.0, 70.0)
 _NOT_FOR_THE_SEARCH = ("gpu", "gpu_mem_gb", "gpu_count", "instance", "provider")
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
 
@@ -61,7 +56,7 @@ def compose(request: Request, context: Context) -> Plan:
         widened = request.looked_up_with(context.earlier[-1])
         return (yield from concept.compose(widened, context))
     if not slots.has_model:
-        return (yield from _without_model(draft))
+        return (yield from without_model(draft))
     if is_host_question(request):
         return (yield from compose_host(draft))
     method = _method(request)
@@ -79,7 +74,7 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*results)
     need = results[0].report
     if not isinstance(need, MemoryReport):
-        return (yield from _not_sized(draft, results[0]))
+        return (yield from not_sized(draft, results[0]))
     search = next((r.report for r in results if isinstance(r.report, RecommendReport)), None)
     standing = yield from standing_offer(draft, need, search)
     if not (yield from say_unpriced(draft, need, results)):
@@ -87,19 +82,6 @@ def compose(request: Request, context: Context) -> Plan:
     yield from _over_several(draft, need, results)
     say_assumptions(draft, need)
     return draft.finish(_verdict(request, need), memory=memory_range(need), slots=_settled(need))
-
-
-def _not_sized(
-    draft: Draft, result: ToolResult
-) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]:
-    """Why the run cannot be sized, and what there is to rent: with the card named, or to start."""
-    failed(draft, result)
-    gpu = draft.request.slots.gpu
-    if gpu is not None and draft.request.slots.has_card:
-        yield from cards_to_rent(draft, gpu, count=draft.request.slots.gpu_count or 1)
-    else:
-        yield from entry_types(draft, default_provider(draft))
-    return draft.finish("depends" if draft.request.slots.task else "not_applicable")
 
 
 def _over_several(draft: Draft, need: MemoryReport, results: tuple[ToolResult, ...]) -> Steps:
@@ -352,38 +334,3 @@ def _tell_misses(draft: Draft, found: RecommendReport) -> None:
     lines = [line for miss in near if (line := miss_line(draft, miss))]
     draft.bullets(lines[:2], title=draft.phrase("rent.misses"),
                   importance=BODY if best else DETAIL)  # fmt: skip
-
-
-# ---- no model
-
-
-def _without_model(draft: Draft) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]:
-    """Needs of common sizes, what there is to start with, and one question."""
-    slots = draft.request.slots
-    methods = (slots.method,) if slots.method else ("qlora", "lora")
-    pairs = [(size, method) for size in _SIZES for method in methods]
-    results = yield (
-        *(Call("estimate_memory", {"params_b": size, "task": "train", "method": method,
-                                   "with_changes": False})
-          for size, method in pairs),
-        guidance_call(draft.request, k=2),
-    )  # fmt: skip
-    draft.use(*results)
-    draft.say("rent.ask", importance=HEAD)
-    lines = []
-    for (size, method), result in zip(pairs, results, strict=False):
-        if isinstance(result.report, MemoryReport):
-            need = gib(result.report.process_bytes)
-            name = method_name(draft, method)
-            lines.append(draft.phrase("rent.row", size=f"{size:g}", method=name, need=need))
-    draft.bullets(lines)
-    yield from entry_types(draft, default_provider(draft))
-    say_cited(draft, passages_in(results)[:2])
-    question = draft.request.clarifying_question or draft.phrase("rent.ask_question")
-    answer = draft.finish("depends" if slots.task else "not_applicable")
-    if draft.request.clarifying_question is None:
-        asked = draft.phrase("common.question", question=question)
-        answer = answer.model_copy(
-            update={"clarifying_question": question, "text": f"{answer.text}\n\n{asked}"}
-        )
-    return answer

@@ -92,6 +92,15 @@ def cards_to_rent(
     say_offers(draft, whole, title="renting.with_card")
 
 
+def unknown_last(*values: float | None) -> tuple[tuple[bool, float], ...]:
+    """Sorting key of sizes: the smallest first, what is not known behind all that is.
+
+    >>> sorted([None, 8, 4], key=unknown_last)
+    [4, 8, None]
+    """
+    return tuple((value is None, value if value is not None else 0.0) for value in values)
+
+
 def has_share(row: InstanceOut, share: float) -> bool:
     """Whether a type has this share of a card: thirds and sixths are rounded in catalogs."""
     return row.gpu_share is not None and abs(row.gpu_share - share) <= _ROUNDED

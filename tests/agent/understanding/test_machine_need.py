@@ -100,7 +100,9 @@ def test_a_price_of_an_hour_is_a_limit() -> None:
     assert (need.max_price.amount, need.max_price.currency) == (4.0, "USD")
 
 
-@pytest.mark.parametrize("question", ["7B 微调要多少显存", "what is NVLink", "你好", "什么卡的实例便宜"])
+@pytest.mark.parametrize(
+    "question", ["7B 微调要多少显存", "what is NVLink", "你好", "什么卡的实例便宜"]
+)
 def test_nothing_is_looked_for(question: str) -> None:
     assert parse(question).need is None
 
