@@ -9,7 +9,7 @@ from typing import Any
 from agent.answer import Answer, Verdict
 from agent.answering.concepts import concept
 from agent.answering.money import spot
-from agent.answering.money.spans import a_month, span_of
+from agent.answering.money.spans import Span, a_month, span_of
 from agent.answering.money.type_price import undated_price
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting import rent
@@ -21,7 +21,7 @@ from agent.answering.telling.numbers import duration, hourly, money, usual_curre
 from agent.request import Money, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
-from agent.toolbox.offers import InstanceOut
+from agent.toolbox.offers import InstanceOut, PriceOut
 from agent.toolbox.rent import RecommendReport
 from agent.toolbox.timing import TimeReport
 from tools.units import HOURS_PER_MONTH, format_significant
@@ -203,12 +203,28 @@ def _say_cheapest(draft: Draft, shown: list[InstanceOut]) -> None:
     if row is None or row.price is None:
         return
     amount, currency = row.price.amount, row.price.currency
+    span = span_of(draft.request) or a_month()
+    if span.key != "month":
+        _say_cheapest_for(draft, row, row.price, span)
+        return
     month = amount * HOURS_PER_MONTH
     draft.figure("month_at_list_price", month, currency, formula="price * 730 h")
     draft.figure("hours_of_a_month", HOURS_PER_MONTH, "h", formula="8760 h / 12")
     draft.say("cost.cheapest", cloud=provider_name(draft, row.provider), type=row.instance_type,
               cards=cards_text(draft, row), hour=money(amount, currency, draft.language),
               month=draft.about_money("month", month, currency, formula="price * 730 h"),
+              importance=HEAD)  # fmt: skip
+
+
+def _say_cheapest_for(draft: Draft, row: InstanceOut, price: PriceOut, span: Span) -> None:
+    """The answer in one line for the hours asked for."""
+    total = float(price.amount) * span.hours * (draft.request.slots.instance_count or 1)
+    draft.figure("hours", span.hours, "h", sources=(span.source,))
+    draft.say("cost.cheapest_for", hours=f"{span.hours:g}", type=row.instance_type,
+              cloud=provider_name(draft, row.provider), cards=cards_text(draft, row),
+              hour=hourly(price.amount, price.currency, draft.language),
+              cost=draft.about_money("cost of the hours", total, price.currency,
+                                     formula="price * hours"),
               importance=HEAD)  # fmt: skip
 
 

@@ -42,8 +42,14 @@ def factors_of(draft: Draft, span: Span, *, of_machine: bool = False) -> list[Fa
     discount = _share_paid(draft)
     if discount and not draft.request.says("money.after_discount"):
         raw.append(("discount", discount))
-    return [Factor(key, value, draft.phrase(f"sums.{key}", value=f"{value:g}"))
-            for key, value in raw]  # fmt: skip
+    return [Factor(key, value, _told(draft, key, value)) for key, value in raw]
+
+
+def _told(draft: Draft, key: str, value: float) -> str:
+    """A factor in words; parts of an hour in minutes."""
+    if key == "hours" and value < 1:
+        return draft.phrase("sums.minutes", value=f"{round(60 * value, 2):g}")
+    return draft.phrase(f"sums.{key}", value=f"{value:g}")
 
 
 def product(factors: Iterable[Factor]) -> float:
@@ -98,7 +104,7 @@ def _say_each_run(draft: Draft, factors: Sequence[Factor], cost: float, currency
     draft.figure("hours_of_all", hours, "h", formula="hours * runs")
     draft.figure("cost_of_one", round(cost / runs, 4), currency, formula="cost / runs")
     draft.say("sums.each_run", each=money(cost / runs, currency, draft.language),
-              runs=f"{runs:g}", hours=f"{hours:g}")  # fmt: skip
+              runs=f"{runs:g}", hours=f"{round(hours, 2):g}")  # fmt: skip
 
 
 def _say_saved(draft: Draft, cost: float, price: float, currency: str) -> None:

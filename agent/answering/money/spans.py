@@ -29,11 +29,12 @@ class Span(NamedTuple):
 def span_of(request: Request) -> Span | None:
     """The span that a price is multiplied with; None where none was said."""
     hours = request.slots.hours
-    if hours in (None, _DAY, _DAYS_OF_MONTH) and request.says("money.whole_month"):
-        return Span(float(HOURS_PER_MONTH), "month")
-    if hours is not None:
-        return Span(hours, "hours")
-    return Span(_HOURS_OF_WEEK, "week") if request.says("money.whole_week") else None
+    if hours in (None, _DAY, _DAYS_OF_MONTH):
+        if request.says("money.whole_week"):
+            return Span(_HOURS_OF_WEEK, "week")
+        if request.says("money.whole_month"):
+            return a_month()
+    return None if hours is None else Span(hours, "hours")
 
 
 def a_month() -> Span:

@@ -39,6 +39,8 @@ _PER = re.compile(
 _LEAD = re.compile(
     r"(?P<unit>每个?月|一个?月|月|每小时|一小时|小时|每天|一天|monthly|hourly|daily|weekly|每周|一周|按月|按小时|按天|每卡时)"
 )
+_OF_A_SPAN = re.compile(r"(?:monthly|weekly|daily|hourly|每周|每个?月|每天|每日|每小时)\s?的?\Z")
+"""In front of "budget": the span that it is for."""
 _CURRENCY_BEHIND = re.compile(
     r"\s?(?P<currency>usd|us\$|cny|rmb|dollars?|bucks|yuan|\$|¥|€|元|块|刀|美元|美金|人民币)"
 )
@@ -58,7 +60,9 @@ _HOUR = r"(?:个?小时|钟头|(?:hours?|hrs?|h)(?![a-z0-9]))"
 _PLAIN = rf"{_START}(?P<amount>\d{{1,3}}(?:\.\d{{1,3}})?)"
 _BARE = rf"(?<![a-z0-9.:/x*]){_PLAIN}"
 _BARE_RATES = (
-    re.compile(rf"{_BARE}\s?(?:/\s?|per\s|an?\s|each\s|每个?|一个?){_HOUR}"),
+    re.compile(
+        rf"{_BARE}\s?(?:/\s?|per\s|an?\s|each\s|每个?|一个?)(?:(?:gpu|card)[- ]?|卡)?{_HOUR}"
+    ),
     re.compile(
         rf"(?:每个?|一个?|per\s|an?\s|each\s){_HOUR}\s?(?:才|只要|只|要|是|大概|大约|约|差不多|收|卖|is|for|at|:|=)?\s?"
         rf"{_PLAIN}(?![\d.])"
@@ -109,8 +113,9 @@ def read_money(document: Document, board: Board) -> None:
         named = _CURRENCY_BEHIND.match(text, found.end("amount"))
         if named is not None:
             currency = _currency(named["currency"])
+        adjective = _OF_A_SPAN.search(text[max(0, found.start() - 8) : found.start()])
         before = text[max(0, found.start() - 4) : found.start("amount")]
-        _note(document, board, "budget", found, currency, before)
+        _note(document, board, "budget", found, currency, adjective[0] if adjective else before)
     for pattern in (_FRONT, _BACK):
         for found in islice(pattern.finditer(text), _MOST):
             near = text[max(0, found.start() - 14) : found.end() + 8]
@@ -152,7 +157,9 @@ def _read_bare_rates(document: Document, board: Board) -> None:
     """Note the hourly price of what is rented, where only a number says it."""
     text = document.text
     clouds = table("money", "dollar_clouds").has(text)
-    if not (clouds or any(board.has(slot) for slot in _RENTED)) or board.has("price"):
+    if not (clouds or any(board.has(slot) for slot in _RENTED)):
+        return
+    if any(reading.value.per == "hour" for reading in board.of("price")):
         return
     for pattern in _BARE_RATES:
         for found in islice(pattern.finditer(text), _MOST):

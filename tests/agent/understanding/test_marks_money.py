@@ -26,6 +26,7 @@ SAID = {
         "1.9 dollars per GPU-hour, eight of them for 10 hours",
         "每张卡 6 块一小时，8 卡跑 20 小时",
         "单卡 12 元，四卡机器一天多少",
+        "租两张，单张每小时 2 元",
         "2.2元/卡时",
     ),
     "money.cheapest": (
@@ -51,11 +52,14 @@ SAID = {
         "竞价实例提前多久通知",
         "is the warning long enough before preemption",
         "回收通知一般多久",
+        "will they warn me before the spot node goes",
+        "竞价实例释放前会不会通知",
     ),
     "money.saves_on_notice": (
         "can I save only after the two minute warning",
         "收到回收通知再存 checkpoint 来得及吗",
         "is the notice enough to write 20 GB",
+        "spot 回收只给 30 秒，来得及存吗",
     ),
     "money.million_tokens": (
         "Qwen2.5-14B on an L20: cost per million output tokens?",

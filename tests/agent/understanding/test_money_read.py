@@ -152,3 +152,33 @@ def test_hours_of_the_clock_are_none_of_cards_even_after_hours_of_cards() -> Non
     assert first.slots.card_hours
     assert parse("and what if they rent it for 30 hours?", [first]).slots.card_hours is False
     assert parse("8 卡跑 10 小时，20 元一小时").slots.card_hours is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我有 400 块，3090 1.5 一小时能用多久",
+        "got 60 dollars, 3090 at 0.5/hr on runpod: how many hours",
+    ],
+)
+def test_a_bare_rate_stands_beside_a_sum(text: str) -> None:
+    slots = parse(text).slots
+    said = slots.price if isinstance(slots.price, tuple) else (slots.price,)
+    rates = [m.amount for m in (*said, slots.budget) if m is not None and m.per == "hour"]
+    sums = [m.amount for m in (*said, slots.budget) if m is not None and m.per == "total"]
+    assert rates in ([1.5], [0.5])
+    assert sums in ([400], [60])
+
+
+@pytest.mark.parametrize(
+    ("text", "period"),
+    [
+        ("weekly budget of 84 dollars for serving a 7B", "week"),
+        ("每天的预算 48 元，部署 7B", "day"),
+        ("每天跑 8 小时，预算 300 元，7B 部署", None),
+    ],
+)
+def test_a_budget_of_a_span(text: str, period: str | None) -> None:
+    budget = parse(text).slots.budget
+    assert budget is not None
+    assert budget.period == period
