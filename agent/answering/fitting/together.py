@@ -60,6 +60,7 @@ def compose(request: Request, context: Context) -> Plan:
                   range=gib_range(low, high), left=gib(left), count=len(reports),
                   importance=HEAD)  # fmt: skip
     _say_each(draft, reports)
+    draft.say("together.grows")
     if card.is_unified:
         draft.say("together.unified", gpu=card.name, importance=HEAD)
     if any(is_language(report) for report in reports):
