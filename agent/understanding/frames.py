@@ -84,53 +84,60 @@ class FrameBook:
         Raises:
             ValueError: If a row names a class that is not there.
         """
-        self._signs = {
-            name: tuple(_SIGNS[phrase] for phrase in phrases if phrase in _SIGNS)
-            for name, phrases in classes.items()
-        } | {name: (sign,) for name, sign in _SIGNS.items()}
-        self._classes = {
-            name: PhraseTable({name: [phrase for phrase in phrases if phrase not in _SIGNS]})
-            for name, phrases in classes.items()
+        signed = {name: [p for p in phrases if p in _SIGNS] for name, phrases in classes.items()}
+        signed |= {name: [name] for name in _SIGNS}
+        self._of_sign = {
+            sign: [name for name, written in signed.items() if phrase in written]
+            for phrase, sign in _SIGNS.items()
         }
+        self._words = PhraseTable(
+            {name: [p for p in phrases if p not in _SIGNS] for name, phrases in classes.items()}
+        )
         self._frames = tuple(_frame(kind, row) for kind, rows in frames.items() for row in rows)
         for frame in self._frames:
             for name in (*(step for step, _ in frame.steps), *frame.barred):
-                if name not in self._signs and name not in _FIGURES:
+                if name not in signed and name not in _FIGURES:
                     raise ValueError(f"frame {frame.kind!r} names {name!r}, which is no class")
 
     def kinds(self, signed: str) -> frozenset[str]:
         """Kinds of frames that stand in a text with signs for its names."""
-        hits = _Hits(self, signed)
+        return self._kinds(signed, _Hits(self.spans(signed), signed))
+
+    def both(self, signed: str) -> frozenset[str]:
+        """Classes of which a word, or a name, stands in the text, and kinds of frames."""
+        spans = self.spans(signed)
+        return self._kinds(signed, _Hits(spans, signed)) | frozenset(spans)
+
+    def _kinds(self, signed: str, hits: _Hits) -> frozenset[str]:
         return frozenset(frame.kind for frame in self._frames if _holds(frame, signed, hits))
 
-    def words(self, signed: str) -> frozenset[str]:
-        """Classes of which a word, or a name, stands in the text."""
-        hits = _Hits(self, signed)
-        return frozenset(name for name in self._classes if hits.of(name))
-
-    def find(self, name: str, text: str) -> list[Span]:
-        """Where words of a class stand."""
-        if name in _FIGURES:
-            return [hit.span() for hit in _FIGURES[name].finditer(text)][:_MOST_HITS]
-        spans = [(at, at + 1) for sign in self._signs[name] for at in _places(text, sign)]
-        if name in self._classes:
-            spans += [(hit.start, hit.end) for hit in self._classes[name].every(text)]
-        return spans
+    def spans(self, signed: str) -> dict[str, list[Span]]:
+        """Where the classes stand, all of them looked up in one go."""
+        found: dict[str, list[Span]] = {}
+        for hit in self._words.every(signed):
+            found.setdefault(hit.value, []).append((hit.start, hit.end))
+        for sign, names in self._of_sign.items():
+            places = _places(signed, sign)
+            for name in names if places else ():
+                found.setdefault(name, []).extend((place, place + 1) for place in places)
+        return {name: sorted(spans)[:_MOST_HITS] for name, spans in found.items()}
 
 
 class _Hits:
-    """Where the classes of a book stand in one text, looked up once."""
+    """Where classes stand in one text; numbers are looked up when a frame first needs them."""
 
-    def __init__(self, book: FrameBook, text: str) -> None:
-        self._book, self._text = book, text
-        self._found: dict[str, list[Span]] = {}
+    def __init__(self, spans: dict[str, list[Span]], text: str) -> None:
+        self._found, self._text = spans, text
+        self._figures: dict[str, list[Span]] = {}
 
-    def of(self, name: str) -> list[Span]:
-        found = self._found.get(name)
-        if found is None:
-            found = sorted(self._book.find(name, self._text))[:_MOST_HITS]
-            self._found[name] = found
-        return found
+    def of(self, name: str) -> Sequence[Span]:
+        """Spans of a class, the first ones."""
+        if name not in _FIGURES:
+            return self._found.get(name, ())
+        if name not in self._figures:
+            spans = [hit.span() for hit in _FIGURES[name].finditer(self._text)]
+            self._figures[name] = spans[:_MOST_HITS]
+        return self._figures[name]
 
 
 @cache

@@ -80,7 +80,7 @@ def _full_name(token: str, table: str, classes: dict[str, list[str]]) -> str:
 def marks_in(signed: str) -> tuple[str, ...]:
     """Marks of a folded text with signs for its names."""
     book = _book()
-    return tuple(sorted((book.words(signed) | book.kinds(signed)) & names()))
+    return tuple(sorted(book.both(signed) & names()))
 
 
 @cache
