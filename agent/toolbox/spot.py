@@ -114,7 +114,7 @@ def build(settings: Settings) -> Tool[SpotArguments]:
     )
 
 
-_DISK = "essd-pl1"
+USUAL_DISK = "essd-pl1"
 """The cloud disk that a save is written to where none was said."""
 _ASSUMED_SAVE_S = 60.0
 _ASSUMED_MTBF_HOURS = 6.0
@@ -142,7 +142,7 @@ def _save(arguments: SpotArguments) -> _Save:
         size = checkpoint_bytes(arguments.params_b * 1e9)
     if size is None:
         return _Save(_ASSUMED_SAVE_S, None)
-    rate = storage_limit(arguments.storage or _DISK).mb_s
+    rate = storage_limit(arguments.storage or USUAL_DISK).mb_s
     return _Save(checkpoint_seconds(size, write_mb_s=rate), rate)
 
 

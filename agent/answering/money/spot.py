@@ -20,11 +20,9 @@ from agent.answering.telling.sources import guidance_call, passages_in, say_cite
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
-from agent.toolbox.spot import ChosenInterval, SpotReport
+from agent.toolbox.spot import USUAL_DISK, ChosenInterval, SpotReport
 from tools.units import format_significant
 
-_DISK = "essd-pl1"
-"""The cloud disk that a checkpoint is written to where none was said."""
 _PRICE_INTENTS = ("cost_estimate", "spot_checkpoint", "catalog_lookup", "recommend_instance")
 
 
@@ -116,10 +114,10 @@ def _adapter_minutes(
         return None
     draft.use(result)
     size = report.part("adapters") + report.part("optimizer_states")
-    disk = storage_limit(_DISK)
+    disk = storage_limit(USUAL_DISK)
     seconds = checkpoint_seconds(size, write_mb_s=disk.mb_s)
     draft.figure("checkpoint", size, "B", formula="adapter + optimizer states")
-    draft.figure("write rate", disk.mb_s, "MB/s", sources=(f"data:storage.json#{_DISK}",))
+    draft.figure("write rate", disk.mb_s, "MB/s", sources=(f"data:storage.json#{USUAL_DISK}",))
     draft.figure("save", seconds, "s", formula="checkpoint / MB per s")
     told = f"{format_significant(size / 1e9, 2)} GB"
     draft.say("spot.adapter", size=told, rate=f"{disk.mb_s:,.0f}",

@@ -9,12 +9,13 @@ from agent.answering.telling.numbers import duration
 from agent.answering.telling.run_words import joined
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
-from agent.toolbox.spot import SpotReport, SpotTerms
+from agent.toolbox.spot import USUAL_DISK, SpotReport, SpotTerms
 from tools.units import format_significant
 
 _CLOSE = 0.25
 """Share by which a time may be off and still be the same notice."""
-_RATE_MB_S, _BYTES_OF_A_BILLION = 350.0, 14e9
+_BYTES_OF_A_BILLION = 14e9
+"""A full checkpoint: weights, and fp32 states and master weights, of a billion parameters."""
 
 
 def applies(request: Request, context: Context) -> bool:
@@ -117,13 +118,16 @@ def _item(draft: Draft, row: SpotTerms) -> str:
 
 def _say_catch(draft: Draft, minutes: float) -> None:
     """What fits into the shortest notice at a cloud disk's rate."""
-    written = minutes * 60 * _RATE_MB_S * 1e6
+    from tools.speed import storage_limit
+
+    rate = storage_limit(USUAL_DISK).mb_s
+    written = minutes * 60 * rate * 1e6
     billions = written / _BYTES_OF_A_BILLION
     draft.figure("shortest_notice", minutes * 60, "s", formula="least of the clouds")
     draft.figure("bytes_of_a_billion", _BYTES_OF_A_BILLION, "B", formula="14 B a parameter")
-    draft.figure("rate", _RATE_MB_S, "MB/s", sources=("data:storage.json#essd-pl1",))
+    draft.figure("rate", rate, "MB/s", sources=(f"data:storage.json#{USUAL_DISK}",))
     draft.figure("written", written, "B", formula="notice * rate")
     draft.figure("params_saved", billions * 1e9, "param", formula="written / 14 B")
-    draft.say("spot_notice.catch", shortest=_time(draft, minutes), rate=f"{_RATE_MB_S:g}",
+    draft.say("spot_notice.catch", shortest=_time(draft, minutes), rate=f"{rate:g}",
               written=f"{written / 1e9:,.1f} GB", importance=BODY,
               params=f"{format_significant(billions, 2)}B")  # fmt: skip
