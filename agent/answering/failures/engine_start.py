@@ -237,9 +237,10 @@ def say_no_blocks(draft: Draft, report: MemoryReport) -> None:
     slots, usable = draft.request.slots, report.usable_bytes
     if usable is None:
         return
-    share = slots.gpu_memory_utilization or cache_pool("vllm").share
+    pool, said = cache_pool("vllm"), slots.gpu_memory_utilization
+    share, source = (said, "user:gpu_memory_utilization") if said else (pool.share, pool.source)
     budget, before = usable * share, report.process_bytes - report.kv_cache_bytes
-    draft.figure("utilization", share, "1", sources=("user:gpu_memory_utilization",))
+    draft.figure("utilization", share, "1", sources=(source,))
     draft.figure("utilization_to_set", _MOST_SHARE, "1", formula="a card without other processes")
     draft.figure("pool", budget, "B", formula="usable * utilization")
     draft.figure("before_cache", before, "B", formula="process - cache")
