@@ -66,6 +66,21 @@ def test_a_cheaper_way_is_told_in_money_too() -> None:
     assert _value(new, "cost between", "CNY") == pytest.approx(between, abs=0.01)
 
 
+def test_prices_of_types_are_no_estimates() -> None:
+    taker, (old, new) = _talk("g6.xlarge for 60 hours, cost?", "and g5.xlarge, how much more?")
+    assert taker == "money.saved"
+    between = _value(new, "cost", "USD") - _value(old, "cost", "USD")
+    assert _value(new, "cost between", "USD") == pytest.approx(between, abs=0.01)
+    assert "estimate" not in new.text
+
+
+def test_a_smaller_type_of_the_family_is_told_for_the_same_hours() -> None:
+    taker, (_, new) = _talk("p3.8xlarge for 20 hours, cost?", "the single card one?")
+    assert taker == "money.smaller"
+    assert "p3.2xlarge" in new.text
+    assert "20 h" in new.text
+
+
 def test_without_a_change_nothing_is_set_against_anything() -> None:
     taker, _ = _talk("7B LoRA, 30k samples on an A10: how long?", "how long does a 14B take there?")
     assert taker != "money.saved"

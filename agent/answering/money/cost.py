@@ -220,6 +220,7 @@ def _say_cheapest_for(draft: Draft, row: InstanceOut, price: PriceOut, span: Spa
     """The answer in one line for the hours asked for."""
     total = float(price.amount) * span.hours * (draft.request.slots.instance_count or 1)
     draft.figure("hours", span.hours, "h", sources=(span.source,))
+    draft.figure("cost", round(total, 4), price.currency, formula="price * hours")
     draft.say("cost.cheapest_for", hours=f"{span.hours:g}", type=row.instance_type,
               cloud=provider_name(draft, row.provider), cards=cards_text(draft, row),
               hour=hourly(price.amount, price.currency, draft.language),

@@ -38,7 +38,8 @@ def compose(request: Request, context: Context) -> Plan:
             _say(draft, name, unit, _figure(old, name, unit), _figure(new, name, unit))
     if not draft.has_text:
         return new
-    draft.say("saved.basis")
+    if _figure(new, "hours_low", "h") is not None:
+        draft.say("saved.basis")
     return in_front(draft.finish("not_applicable"), new)
 
 

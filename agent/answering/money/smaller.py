@@ -15,13 +15,15 @@ from agent.request import Request
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 
+_INTENTS = (*INTENTS, "concept")
+"""Kinds that "the single card one?" may be taken for."""
 _KEPT = ("hours", "provider", "region", "instance_count", "runs", "discount")
 
 
 def applies(request: Request, context: Context) -> bool:
     """True where the instance and hours of the sum before are meant with fewer cards."""
     slots = request.slots
-    is_sum = request.intent in INTENTS and slots.budget is None and slots.step_s is None
+    is_sum = request.intent in _INTENTS and slots.budget is None and slots.step_s is None
     if not is_sum or not context.earlier or not request.says("money.smaller"):
         return False
     last = context.earlier[-1]
