@@ -17,6 +17,7 @@ from tests.agent.answers import answered
         ("DataLoader worker exited with Bus error, out of shared memory?", "--shm-size"),
         ("容器里 num_workers 一大就报 shm 不足", "--ipc=host"),
         ("memory_allocated() 只有 3G,nvidia-smi 却是 20G,泄漏了?", "memory_reserved"),
+        ("my desktop has a 4070, torch says no CUDA GPUs are available", "+cpu"),
         ("nvidia-smi 里 20G 被占着，进程列表为空，谁占的", "fuser"),
         ("nvidia-smi: Failed to initialize NVML: Driver/library version mismatch", "NVML mismatch"),
     ],

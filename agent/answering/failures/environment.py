@@ -12,6 +12,8 @@ from tools.units import GIB
 
 _INTENTS = ("oom_diagnosis", "probe_local", "io_bottleneck", "concept", "network_distributed",
             "fit_check")  # fmt: skip
+_OTHER_INTENTS = ("gpu_compare", "catalog_lookup", "ecs_vs_gpu")
+"""What a failure outside the card may be taken for, by the card that is named beside it."""
 _HELD = ("failures.memory_shown", "failures.takes_all", "failures.fails")
 _READINGS = (
     ("driver", ("failures.old_driver",), ()),
@@ -57,7 +59,8 @@ def applies(request: Request, context: Context) -> bool:
     key, is_message = _found(request), _message(request) is not None
     is_pasted = any(p.kind == "cuda_oom" for p in request.pasted) and key not in _OF_LOG
     is_other = is_pasted or (request.slots.has_model and not is_message)
-    return request.intent in _INTENTS and key is not None and not is_other
+    intents = _INTENTS + _OTHER_INTENTS if key in _NOT_OF_CARD else _INTENTS
+    return request.intent in intents and key is not None and not is_other
 
 
 def _blames_card(request: Request, key: str | None) -> tuple[Correction, ...]:
@@ -96,5 +99,6 @@ def compose(request: Request, context: Context) -> Plan:
         draft.say(f"environment.{key}_{shown}", gpu=request.slots.gpu, importance=HEAD)
     items = draft.phrase(f"environment.{key}_items").split("\n")
     draft.bullets(items, title=draft.phrase(f"environment.{key}_title"), importance=BODY)
-    is_failure = request.intent == "fit_check" and _message(request) is not None
+    is_message = _message(request) is not None
+    is_failure = request.intent in _OTHER_INTENTS or (request.intent == "fit_check" and is_message)
     return draft.finish("not_applicable", intent="oom_diagnosis" if is_failure else None)
