@@ -33,7 +33,7 @@ def test_three_cards_of_two_kinds_are_counted() -> None:
     """3 * 71 = 213 against one RTX 4090: 1.29 times."""
     told = answer("two 3090s plus one 4090 in one box: fine-tune a 3B with LoRA over all of them?")
     assert _figures(told)["even against alone"] == pytest.approx(213 / 165.2, abs=0.01)
-    assert "1.3 times" in told.text
+    assert "1.29 times" in told.text
 
 
 def test_a_copy_too_large_for_the_smallest_card_is_sharded_evenly() -> None:
@@ -90,6 +90,13 @@ def test_equal_chips_do_not_wait() -> None:
 )
 def test_cards_that_are_compared_or_alike_are_not_mixed(question: str) -> None:
     assert composer_of(parse(question), Context()) != "links.mixed_cards"
+
+
+def test_counts_in_front_of_both_cards_are_each_ones_own() -> None:
+    """24 + 24 + 24 GB."""
+    told = answer("我有两张3090一张4090,llama.cpp 跑 70B q4 会自动分吗")
+    assert _figures(told)["cards"] == 3
+    assert "--tensor-split 24,24,24" in told.text
 
 
 def test_names_carry_their_count() -> None:

@@ -56,6 +56,8 @@ class Reading:
     end: int
     size_gb: float | None = None
     count: int | None = None
+    count_from: int | None = None
+    """Where a count with a measure word begins behind the name: it may be the next card's."""
     mig: tuple[str, int, int] | None = None
     """Profile name, compute slices, GB."""
     vgpu: tuple[str, int] | None = None
@@ -116,6 +118,7 @@ def read_tail(text: str, reading: Reading) -> None:
     count = _COUNT_AFTER.match(text, reading.end) or _COUNT_AFTER.match(text, at)
     if count is not None:
         reading.count = _count_of(count["times"] or count["digits"] or count["word"])
+        reading.count_from = reading.end if count["times"] is None else None
         reading.end = count.end()
 
 
@@ -254,11 +257,19 @@ def read_front(text: str, reading: Reading, *, floor: int) -> None:
             front = front[: found.start()]
             reading.start = low + found.start()
     front = _before().sub("", front)
-    if reading.count is None:
+    if reading.count is None or (reading.count_from is not None and _is_measured(front)):
         count, begin = _count_before(front)
         if count is not None:
+            if reading.count_from is not None:  # "两张3090一张4090"
+                reading.end = reading.count_from
             reading.count = count
             reading.start = low + begin
+
+
+def _is_measured(front: str) -> bool:
+    """Whether a count with a measure word stands right in front: it is surely the card's own."""
+    digits, word = _DIGIT_COUNT.search(front), _count_word().search(front)
+    return bool(digits and digits[2]) or bool(word and word["zh"])
 
 
 def _count_before(front: str) -> tuple[int | None, int]:

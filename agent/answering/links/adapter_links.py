@@ -26,6 +26,11 @@ def applies(request: Request, context: Context) -> bool:
     return asks and is_several and request.says("links.network")
 
 
+def _nodes(request: Request) -> int:
+    """Machines: as said, else two; one alone exchanges nothing."""
+    return max(request.slots.nodes or 2, 2)
+
+
 def compose(request: Request, context: Context) -> Plan:
     """Bytes a step, milliseconds over both kinds of network, the share of a step."""
     draft = Draft(request)
@@ -34,10 +39,11 @@ def compose(request: Request, context: Context) -> Plan:
     if slots.bandwidth_gbps is None:
         why = "no bandwidth was said"
         draft.assume([AssumptionOut(name="gbps", value=gbps, unit="Gbit/s", why=why)])
+    nodes = _nodes(draft.request)
     common = {
-        "model": slots.model, "nodes": slots.nodes or 2, "gbps": gbps, "gpu": slots.gpu,
+        "model": slots.model, "nodes": nodes, "gbps": gbps, "gpu": slots.gpu,
         "params_b": slots.params_b or (None if slots.model else 7.0),
-        "gpus_per_node": max((slots.gpu_count or 1) // (slots.nodes or 2), 1),
+        "gpus_per_node": max((slots.gpu_count or 1) // nodes, 1),
         "grad_accum": slots.grad_accum or 1, "method": (slots.method or "lora").split("+")[-1],
     }  # fmt: skip
     said = {name: value for name, value in common.items() if value is not None}
@@ -82,7 +88,7 @@ def _tell(draft: Draft, plain: NetworkReport, fast: NetworkReport, gbps: float) 
         compute=format_significant(plain.compute_s, 2), importance=HEAD,
     )  # fmt: skip
     draft.say("links.adapter_but", weights=gib(weights))
-    gpus = max((slots.gpu_count or 1) // (slots.nodes or 2), 1)
+    gpus = max((slots.gpu_count or 1) // _nodes(draft.request), 1)
     draft.figure("gpus_per_machine", gpus, "1", formula="cards / machines")
     draft.say("network.assumed", model=model, gpus=gpus, gpu=slots.gpu or "GPU",
               compute=format_significant(plain.compute_s, 3), importance=DETAIL)  # fmt: skip

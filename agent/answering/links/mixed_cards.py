@@ -52,7 +52,7 @@ def applies(request: Request, context: Context) -> bool:
     slots = request.slots
     if slots.gpus is None or len(slots.gpus) < 2 or slots.instances is not None:
         return False
-    if request.says("links.mixed"):
+    if request.says("links.mixed", "links.mixed_sum"):
         return request.intent in (*_INTENTS, "gpu_compare") and not request.says("links.instead")
     return request.says("links.mixed_plus") and request.intent in _INTENTS
 
@@ -181,8 +181,8 @@ def _say_pace(draft: Draft, kinds: list[_Kind], total: int) -> None:
     key = "pace_same" if slow == fast else "pace_pays" if times > 1 else "pace_loses"
     draft.say(f"mixed_cards.{key}", slow=slowest.card.name, fast=fastest.card.name,
               slow_rate=_told(slow), fast_rate=_told(fast), even=_told(even), alone=_told(alone),
-              whole=_told(whole), times=format_significant(times, 2), total=total,
-              count=fastest.number, importance=HEAD)  # fmt: skip
+              whole=_told(whole), times=f"{times:.2f}", total=total, count=fastest.number,
+              importance=HEAD)  # fmt: skip
 
 
 def _told(value: float) -> str:

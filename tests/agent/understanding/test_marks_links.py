@@ -64,6 +64,8 @@ def test_marks_are_read(mark: str, text: str) -> None:
         ("with_rdma", "两机 25G 以太网,要不要上 RDMA"),
         ("one_machine", "two nodes of 8 A100"),
         ("worth", "两台 A10 之间 10G 网络多慢"),
+        ("mixed_plus", "2x A10 or 1x L20 for a 14B"),
+        ("mixed_sum", "T4 加钱换 A10 还是 L4"),
     ],
 )
 def test_near_misses_are_no_marks(mark: str, text: str) -> None:
@@ -185,7 +187,8 @@ def test_words_between_an_amount_and_its_tokens(
     [
         ("mixed", "T4 跟 P40 混用行不行"),
         ("mixed", "an A5000 and a 3090 in the same machine"),
-        ("mixed_plus", "一张 A10 再加一张 T4"),
+        ("mixed_sum", "一张 A10 再加一张 T4"),
+        ("mixed_plus", "我有两张 P40 一张 T4"),
         ("mixed_plus", "I have a 3060 and a P40, 30B?"),
         ("instead", "把 A10 换成 L20"),
         ("instead", "compare A10 and L20"),

@@ -178,3 +178,19 @@ def test_an_article_and_a_measure_are_no_card(text: str) -> None:
 def test_a_card_with_a_blank_in_its_name_stays_one() -> None:
     assert _found("rent a 10 for a week") == [(A10, None)]
     assert _found("use a 100 80gb") == [(A100, None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("两张3090一张4090", [2, 1]),
+        ("4张A100 2张V100", [4, 2]),
+        ("A100两张 V100一张", [2, 1]),
+        ("A100 8卡", [8]),
+        ("一台8卡A100 一台4卡V100", [8, 4]),
+    ],
+)
+def test_a_count_between_two_cards_is_that_of_the_card_without_one(
+    text: str, counts: list[int]
+) -> None:
+    assert [mention.count for mention in scan_gpus(text)] == counts
