@@ -164,8 +164,6 @@ class Slots(_Record):
     """Every speed of a link, where several are set against each other."""
     busbw_gb_s: tuple[float, ...] | None = None
     """GB/s that tests of collectives gave, in the order of the text."""
-    busbw_gb_s: tuple[float, ...] | None = None
-    """GB/s that tests of collectives gave, in the order of the text."""
     throughput_mb_s: float | None = None
     img_kb: float | None = None
     gpu_img_s: float | None = None
@@ -267,8 +265,6 @@ class MachineNeed(_Record):
     """It is the price of one card."""
     asks_cards: bool = False
     """Cards are asked for, not machines."""
-    asks_cards: bool = False
-    """Cards are asked for, not machines."""
     is_list: bool = False
     """The text has hardly a word beside its conditions."""
 
@@ -344,6 +340,11 @@ class Request(_Record):
     def cloud_of(self, instance: str | None) -> str | None:
         """The cloud of a type that is named: its own, else the one cloud spoken of."""
         return self.clouds.get(instance or "") or self.slots.provider
+
+    @property
+    def cloud(self) -> str | None:
+        """The cloud of the type that is named, else the one cloud spoken of."""
+        return self.cloud_of(self.slots.instance)
 
     def looked_up_with(self, earlier: Request) -> Request:
         """The same request, whose guidance is looked up by the words of an earlier one as well."""

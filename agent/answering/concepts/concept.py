@@ -46,7 +46,7 @@ def compose(request: Request, context: Context) -> Plan:
     names = slots.gpus or ((slots.gpu,) if slots.gpu and slots.gpu != "none" else ())
     calls = [Call("find_gpu", {"name": name}) for name in dict.fromkeys(names)]
     if slots.instance:
-        calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider}))
+        calls.append(Call("find_instances", {"name": slots.instance, "provider": request.cloud}))
     compared = methods_compared(request) if not names else []
     calls += [
         Call("estimate_memory", {"model": slots.model, "params_b": slots.params_b or _EXAMPLE_B,

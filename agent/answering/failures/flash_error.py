@@ -62,7 +62,12 @@ def _card(
     if name is None and slots.instance is not None:
         found = yield (
             Call(
-                "find_instances", {"name": slots.instance, "limit": 50, "provider": slots.provider}
+                "find_instances",
+                {
+                    "name": slots.instance,
+                    "limit": 50,
+                    "provider": draft.request.cloud,
+                },
             ),
         )
         draft.use(*found)

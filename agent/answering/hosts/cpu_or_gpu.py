@@ -48,8 +48,7 @@ def compose(request: Request, context: Context) -> Plan:
     if arguments is not None:
         first.append(Call("placement", arguments))
     if slots.instance:
-        cloud = request.cloud_of(slots.instance)
-        first.append(Call("find_instances", {"name": slots.instance, "provider": cloud}))
+        first.append(Call("find_instances", {"name": slots.instance, "provider": request.cloud}))
     results = yield tuple(first)
     draft.use(*results)
     report = next((r.report for r in results if isinstance(r.report, PlacementReport)), None)

@@ -118,7 +118,7 @@ def _machine(
     if slots.instance is None:
         return None
     (result,) = yield (
-        Call("find_instances", {"name": slots.instance, "provider": slots.provider,
+        Call("find_instances", {"name": slots.instance, "provider": draft.request.cloud,
                                 "gpu_count": slots.gpu_count}),
     )  # fmt: skip
     report = result.report

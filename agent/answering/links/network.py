@@ -36,7 +36,7 @@ def compose(request: Request, context: Context) -> Plan:
     slots = request.slots
     first = [guidance_call(request, k=2, topic="network")]
     if slots.instance:
-        first.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider}))
+        first.append(Call("find_instances", {"name": slots.instance, "provider": request.cloud}))
     results = yield tuple(first)
     draft.use(*results)
     machine = _machine(results, slots.bandwidth_gbps)

@@ -266,7 +266,7 @@ def _types_asked(draft: Draft, **changes: Any) -> Call:
     """The types of the name that was said, or with the card."""
     slots = draft.request.slots
     if slots.instance is not None:
-        return Call("find_instances", {"name": slots.instance, "provider": slots.provider,
+        return Call("find_instances", {"name": slots.instance, "provider": draft.request.cloud,
                                        "region": default_region(draft), "limit": 50})  # fmt: skip
     return Call(
         "find_instances",

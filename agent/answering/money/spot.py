@@ -72,8 +72,8 @@ def _looked_up(
     slots = draft.request.slots
     calls = [Call("spot_plan", wanted), guidance_call(draft.request, k=2, topic="spot")]
     if slots.instance:
-        calls.append(Call("find_instances", {"name": slots.instance, "provider": slots.provider,
-                                             "region": default_region(draft)}))  # fmt: skip
+        named = {"name": slots.instance, "provider": draft.request.cloud}
+        calls.append(Call("find_instances", {**named, "region": default_region(draft)}))
     elif slots.has_card:
         calls.append(carriers(draft))
     results = yield tuple(calls)

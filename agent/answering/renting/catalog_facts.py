@@ -71,7 +71,7 @@ def _facts(
             "find_instances",
             {
                 "name": slots.instance,
-                "provider": request.cloud_of(slots.instance),
+                "provider": request.cloud,
                 "limit": 50,
             },
         ),

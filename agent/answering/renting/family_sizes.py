@@ -52,7 +52,7 @@ def compose(request: Request, context: Context) -> Plan:
 
 def _look_up(draft: Draft) -> Call:
     slots = draft.request.slots
-    said = {"provider": draft.request.cloud_of(slots.instance), "limit": 50}
+    said = {"provider": draft.request.cloud, "limit": 50}
     if slots.instance is not None:
         said["name"] = slots.instance
         said["region"] = default_region(draft)

@@ -68,8 +68,7 @@ def compose(request: Request, context: Context) -> Plan:
         calls.append(search_call(draft, "qlora"))
         calls.append(Call("estimate_memory", _free(draft, "qlora")))
     if slots.instance:
-        cloud = request.cloud_of(slots.instance)
-        calls.append(Call("find_instances", {"name": slots.instance, "provider": cloud}))
+        calls.append(Call("find_instances", {"name": slots.instance, "provider": request.cloud}))
     results = yield tuple(calls)
     draft.use(*results)
     need = results[0].report

@@ -45,7 +45,7 @@ def types_call(
 def named_call(draft: Draft) -> Call:
     """The types that a name stands for."""
     slots = draft.request.slots
-    return Call("find_instances", {"name": slots.instance, "provider": slots.provider,
+    return Call("find_instances", {"name": slots.instance, "provider": draft.request.cloud,
                                    "region": default_region(draft), "limit": 50})  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from agent.answer import Answer
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
-from agent.answering.telling.numbers import count, duration, hourly, money, whole
+from agent.answering.telling.numbers import count, duration, hourly, money, usual_currency, whole
 from agent.request import Request
 from agent.toolbox import ToolResult
 from tools.units import format_significant
@@ -80,7 +80,7 @@ def _left(draft: Draft) -> Answer:
                   importance=HEAD)  # fmt: skip
     price = slots.price[0] if isinstance(slots.price, tuple) and slots.price else slots.price
     if price and not isinstance(price, tuple) and price.per == "hour":
-        currency = price.currency or ("CNY" if draft.language == "zh" else "USD")
+        currency = price.currency or usual_currency(draft.language)
         draft.figure("price", price.amount, f"{currency}/h", sources=("user:price",))
         draft.figure("cost_left", round(price.amount * hours, 4), currency, formula="price * hours")
         draft.say("remaining.cost", cost=money(price.amount * hours, currency, draft.language),
