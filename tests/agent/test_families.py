@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.agent.answers import answered
+from tests.agent.answers import answer, answered
 from tools.models import find_family, usual_member
 
 
@@ -75,3 +75,11 @@ def test_a_size_whose_replica_fits_is_not_sharded() -> None:
     large = next(x for x in answer.text.splitlines() if x.startswith("- DeepSeek-R1-Distill-Llama"))
     assert "ZeRO-3" not in small
     assert "sharded with ZeRO-3/FSDP over 8, fits" in large  # 141 GB of weights / 8 = 16.4 GiB
+
+
+def test_sizes_of_a_family_are_counted_by_the_method_that_the_answer_takes() -> None:
+    # LoRA keeps the frozen weights in 16 bit: 9.24e9 * 2 B are 17.2 GiB, no 16 B a parameter
+    found = answer("fine-tune Gemma in fp16 on a T4, does it fit?")
+    line = next(line for line in found.text.split("\n") if line.startswith("- gemma-2-9b"))
+    need = float(line.split("about ")[1].split(" GiB")[0])
+    assert 17.2 < need < 40

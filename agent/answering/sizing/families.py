@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 from agent.answer import Answer, AssumptionOut
-from agent.answering.fitting.training import scheme_is_open
+from agent.answering.fitting.training import is_language_model, scheme_is_open
 from agent.answering.plan import Call, Plan
 from agent.answering.telling.draft import BODY, HEAD, Draft
 from agent.answering.telling.joining import in_front
@@ -93,7 +93,10 @@ def _counted_all(
 
 
 def _call(slots: Slots, name: str, **changes: Any) -> Call:
-    return Call("estimate_memory", memory_arguments(slots, model=name, **changes))
+    method = slots.method
+    if slots.task == "train" and method is None:  # as the answer for one of them counts it
+        method = "lora" if is_language_model(name) else "full"
+    return Call("estimate_memory", memory_arguments(slots, model=name, method=method, **changes))
 
 
 def _counted(request: Request, usual: str, *, asks: bool) -> Request:
