@@ -62,3 +62,7 @@ def test_hours_a_day_are_read_in_both_languages() -> None:
         assert parse(f"p5.48xlarge {text} on demand or reserved").amounts[
             "billing.hours_a_day"
         ] == (12.0,)
+
+
+def test_a_card_without_any_price_says_so() -> None:
+    assert answer("L20 包月多少钱").text.startswith("**目录里没有")

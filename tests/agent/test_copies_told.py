@@ -55,3 +55,11 @@ def test_an_upload_has_no_price_of_outbound_traffic() -> None:
 def test_other_questions_are_no_copies(question: str) -> None:
     _, results = answered(question)
     assert not any(result.name == "plan_copy" for result in results)
+
+
+def test_between_two_clouds_both_ends_are_named_and_nothing_is_free() -> None:
+    found = answer("move 30 TB from AWS S3 to Alibaba OSS, 1 Gbps, cost and time")
+    assert "from S3 to OSS" in found.text
+    # 10,140 GB * 0.09 + 19,760 * 0.085
+    assert "2,592 USD" in found.text
+    assert "free" not in found.text

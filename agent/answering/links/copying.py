@@ -25,6 +25,7 @@ _BY_PROVIDER = {"alibaba": "oss", "aws": "s3", "gcp": "gcs", "tencent": "cos", "
                 "azure": "blob"}  # fmt: skip
 _LINKS = (1.0, 10.0, 25.0, 100.0)
 """Gbit/s that stand for the network where none was said and no machine named."""
+_TWO = 2
 _SMALL_BYTES = 10e6
 """Mean size below which the opening of files is reckoned."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
@@ -87,12 +88,15 @@ def compose(request: Request, context: Context) -> Plan:
 def _arguments(request: Request, size: float) -> dict[str, Any]:
     """What is known of the copy, for the tool."""
     slots = request.slots
-    store = next((name for mark, name in _STORES.items() if request.says(mark)), None)
+    stores = _stores_named(request)
+    store = stores[0] if stores else None
     disk = slots.storage if slots.storage not in (*_STORES.values(), "object", None) else None
     if store is None and disk is None and slots.provider is not None:
         store = _BY_PROVIDER.get(slots.provider)
-    ends = (store or disk, disk if store is not None else None)
-    source, target = ends[::-1] if request.says("copies.upload") else ends
+    other = stores[1] if len(stores) > 1 else disk
+    ends = (store or disk, other if store is not None else None)
+    is_reversed = request.says("copies.upload") and len(stores) < _TWO
+    source, target = ends[::-1] if is_reversed else ends
     files = next(iter(request.amounts.get("copies.files", ())), None)
     if files is not None and size * 1e9 / files > _SMALL_BYTES:
         files = None
@@ -101,6 +105,13 @@ def _arguments(request: Request, size: float) -> dict[str, Any]:
         "machines": slots.instance_count or slots.nodes or 1,
         "abroad": slots.region is not None and not slots.region.startswith("cn"),
     }  # fmt: skip
+
+
+def _stores_named(request: Request) -> list[str]:
+    """Object stores that the text names, those of the clouds named first in front."""
+    found = [name for mark, name in _STORES.items() if request.says(mark)]
+    clouds = [_BY_PROVIDER.get(cloud, "") for cloud in request.slots.providers or ()]
+    return sorted(found, key=lambda name: clouds.index(name) if name in clouds else len(clouds))
 
 
 def _gbps(request: Request) -> float | None:
@@ -260,7 +271,8 @@ def _say_traffic(
     provider = next((p for p, s in _BY_PROVIDER.items() if s == store), request.slots.provider)
     if provider is None:
         return
-    is_up = request.says("copies.upload")
+    is_between = _store_of(wanted["source"]) is not None and _store_of(wanted["target"]) is not None
+    is_up = request.says("copies.upload") and not is_between
     way = "regions" if request.says("copies.regions") else "internet"
     base = wanted | {"provider": provider, "gbps": wanted["gbps"] or _LINKS[1]}
     first = "inbound" if is_up else "internal"
@@ -270,7 +282,8 @@ def _say_traffic(
     free, billed = (_traffic(result) for result in results)
     is_asked = request.says("copies.fee", "copies.charge", "copies.out", "copies.regions")
     cloud = provider_name(draft, provider)
-    if free is not None and free.high == 0 and not request.says("copies.regions"):
+    is_one_region = not is_between and not request.says("copies.regions")
+    if free is not None and free.high == 0 and is_one_region:
         key = "copying.inbound" if is_up else "copying.free"
         is_inside = not request.says("copies.out")
         draft.say(key, provider=cloud, importance=HEAD if is_asked and is_inside else BODY)

@@ -37,11 +37,7 @@ def applies(request: Request, context: Context) -> bool:
         return request.intent in ("cost_estimate", "catalog_lookup", "spot_checkpoint") or (
             request.intent == "recommend_instance" and slots.instance is not None
         )
-    return (
-        request.says("billing.asked")
-        and slots.billing == "subscription"
-        and slots.instance is not None
-    )
+    return request.says("billing.asked") and slots.billing == "subscription"
 
 
 def compose(request: Request, context: Context) -> Plan:
@@ -96,7 +92,7 @@ def _compared(
         Call("compare_billing", {"instance": name, "gpu_count": count, **shared}) for name in names
     )
     if not calls:
-        draft.say("cost.none_dated", name=slots.instance or slots.gpu, importance=HEAD)
+        draft.say("billing.no_price", type=slots.instance or slots.gpu, importance=HEAD)
         return None
     results = yield calls
     found = [(r, r.report) for r in results if isinstance(r.report, BillingReport)]
