@@ -20,7 +20,7 @@ import yaml
 
 from agent.understanding.evidence import LENGTH, RULES_COUNT, marks_of
 from agent.understanding.intent import scores_of
-from agent.understanding.parser import features_in
+from agent.understanding.kinds import features_in
 
 LEAST = 4
 PENALTY = 1e-3
