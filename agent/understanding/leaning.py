@@ -64,7 +64,8 @@ def leans_on(
         return last if _runs_on_it(text, out, last) else None
     if explains and _asks_saving(text, out, last):
         return _base(out, history)
-    if not has_subject and not explains and _resets(text, out, history):
+    turns = _resets(text, out, history) or _sets_on_its_card(text, out, intent, history)
+    if not has_subject and not explains and turns:
         return last_job(history)
     if not has_subject and _same_sum(text, out, intent, last):
         return last
@@ -112,12 +113,28 @@ def _resets(text: str, out: Resolution, history: Sequence[Request]) -> bool:
     return _has_any(job, _SUBJECT) and sets and changes and len(text) <= 2 * _SHORT
 
 
+def _sets_on_its_card(
+    text: str, out: Resolution, intent: Intent, history: Sequence[Request]
+) -> bool:
+    """Whether another setting is asked for on the job's own card ("a q4 gguf on the 3090")."""
+    job = last_job(history)
+    sets = any(out.get(slot) is not None and slot not in out.inferred for slot in _OF_A_JOB)
+    is_same = out.get("gpu") is not None and out.get("gpu") == job.slots.gpu
+    is_of_job = intent in _ABOUT_A_JOB and _has_any(job, _SUBJECT)
+    return is_of_job and sets and is_same and len(text) <= 2 * _SHORT
+
+
 def _states_setting(text: str, out: Resolution, history: Sequence[Request]) -> bool:
     """Whether a turn only states a setting of the job ("they may cut me down to 4 of them")."""
     slots = (*_SETTINGS, "gpu_count")
     states = any(out.get(slot) is not None and slot not in out.inferred for slot in slots)
     is_question = table("conversation", "is_question").has(text)
-    return states and not is_question and len(text) <= 2 * _SHORT and _has_any(last_job(history), _SUBJECT)
+    return (
+        states
+        and not is_question
+        and len(text) <= 2 * _SHORT
+        and _has_any(last_job(history), _SUBJECT)
+    )
 
 
 def _runs_on_it(text: str, out: Resolution, last: Request) -> bool:
@@ -206,6 +223,7 @@ _SETTINGS = (
 """Settings that a follow-up may turn."""
 _OF_A_JOB = ("method", "seq_len", "batch", "quantization", "concurrency", "tp")
 """Settings that only a job has."""
+_ABOUT_A_JOB = ("fit_check", "serving_plan", "multi_gpu_plan", "oom_diagnosis", "time_estimate")
 
 
 def last_job(history: Sequence[Request]) -> Request:

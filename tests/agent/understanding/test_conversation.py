@@ -234,3 +234,26 @@ def test_a_size_alone_is_another_size_of_the_job(first: str, model: str | None) 
 
 def test_a_size_alone_after_an_explanation_is_a_question_of_its_own() -> None:
     assert talk("what is LoRA", "13B?")[-1].slots.method is None
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "model"),
+    [
+        (
+            "can phi-4 in bf16 run on a 3090?",
+            "would q5_k_m run on the 3090 with some offload?",
+            14.66,
+        ),
+        ("一张 4090 跑 qwen2.5-14b bf16 够吗", "4090 上用 awq 量化版能起来吗", 14.77),
+        (
+            "can phi-4 in bf16 run on a 3090?",
+            "would some awq checkpoint of a small kind start on a T4 at all, in general?",
+            None,
+        ),
+    ],
+)
+def test_another_setting_on_the_jobs_own_card_keeps_the_job(
+    first: str, then: str, model: float | None
+) -> None:
+    turn = parse(then, [parse(first)])
+    assert turn.slots.params_b == (None if model is None else pytest.approx(model, abs=0.02))
