@@ -101,3 +101,14 @@ def test_a_card_that_is_doubted_for_a_small_network(question: str) -> None:
     answer, _ = answered(question)
     assert "CPU" in answer.text
     assert answer.memory is None or answer.memory.scope != "per_gpu"
+
+
+def test_a_whole_pre_training_is_told_in_days() -> None:
+    """6 * 3e9 * 6e11 FLOP over 32 cards of 989 TFLOPS take 4 days at the peak, more in truth."""
+    question = "pretraining: 3B, 600B tokens, 32 H800 cards"
+    answer, _ = answered(question)
+    days = next(float(f.value) for f in answer.figures if f.name.endswith("hours")) / 24
+    assert 4 < days < 40
+    assert not ungrounded(answer, question=question)
+    layout, _ = answered("3B 预训练 600B tokens, 32 张 H800 怎么切")
+    assert layout.memory is not None

@@ -35,8 +35,13 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:
-    """True where the speed of a training run is asked for under the words of a fit."""
-    return request.intent == "fit_check" and asks_training_speed(request)
+    """True where a run's speed is asked for in words of a fit, or a whole pre-training is told."""
+    if request.intent == "fit_check" and asks_training_speed(request):
+        return True
+    slots = request.slots
+    is_whole = slots.method == "pretrain" and slots.tokens is not None and slots.has_card
+    is_told = is_whole and slots.has_model and request.intent == "multi_gpu_plan"
+    return is_told and not asks_fit(request) and not request.says("speed.layout")
 
 
 def compose(request: Request, context: Context) -> Plan:

@@ -35,6 +35,8 @@ from agent.understanding import parse
         ("speed.how_fast", "how many cards for that"),
         ("speed.images", "two million product photos"),
         ("speed.images", "800万张要过一遍"),
+        ("speed.layout", "64 张卡怎么切"),
+        ("speed.layout", "which parallelism for 32 cards"),
         ("speed.mixture", "we pretrain a sparse MoE"),
         ("speed.mixture", "训一个混合专家"),
         ("speed.live", "live captions for 40 calls"),
