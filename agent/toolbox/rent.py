@@ -31,6 +31,7 @@ class RecommendArguments(MemoryArguments):
     budget_per: Literal["hour", "month", "run"] = "hour"
     spot: bool = Field(False, description="Rank by spot prices where they are known")
     hours: float | None = Field(None, gt=0, description="Hours of rent")
+    deadline_hours: float | None = Field(None, gt=0, description="Hours that the job may take")
     samples: float | None = Field(None, gt=0)
     tokens_per_sample: float | None = Field(None, gt=0)
     tokens: float | None = Field(None, gt=0, description="Training tokens of one epoch")
@@ -171,6 +172,7 @@ def _constraints(arguments: RecommendArguments, gpu: str | None) -> Any:
         budget_currency=arguments.budget_currency,
         budget_per=arguments.budget_per,
         spot_allowed=arguments.spot,
+        deadline_hours=arguments.deadline_hours,
         limit=arguments.limit,
     )
 

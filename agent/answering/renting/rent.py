@@ -133,8 +133,11 @@ def search_call(draft: Draft, method: str | None, *, by_rate: bool = False) -> C
         "spot": slots.billing == "spot",
         "hours": slots.hours,
     }
-    if slots.task == "train" and slots.hours is None and not by_rate:
-        arguments |= _work(draft)
+    work = _work(draft) if slots.task == "train" and not by_rate else {}
+    if work and slots.hours is not None and draft.request.says("speed.deadline"):
+        arguments |= {"hours": None, "deadline_hours": slots.hours, **work}
+    elif slots.hours is None:
+        arguments |= work
     if slots.budget is not None:
         period = period_of(draft.request)
         amount = slots.budget.amount * hours_held(period)
