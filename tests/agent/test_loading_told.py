@@ -106,3 +106,10 @@ def test_a_rate_below_the_promised_one_is_set_against_the_cores(
 def test_cores_that_do_little_are_not_what_holds_a_job_back() -> None:
     told = answer("1x A100, 64 vCPU, resnet50 from jpegs: supposed to be 2400 img/s, I'm at 500")
     assert "cores are left over" in told.text
+
+
+@pytest.mark.parametrize("store", ["EFS", "NAS"])
+def test_images_on_a_named_store_are_about_loading_and_not_about_memory(store: str) -> None:
+    told = answer(f"resnet50 on 4 A100 with imagenet on {store}, will it keep up?")
+    assert told.intent == "io_bottleneck"
+    assert _figures(told)["NVIDIA A100 SXM4 80GB: images"] > 1000

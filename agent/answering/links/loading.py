@@ -52,7 +52,8 @@ def applies(request: Request, context: Context) -> bool:
         return False
     if slots.model is None:
         return request.says("links.images") and request.says("links.keeps_up")
-    is_asked = slots.task == "train" and request.says("links.keeps_up")
+    is_training = slots.task == "train" or "task" in request.inferred
+    is_asked = is_training and request.says("links.keeps_up")
     return is_asked and _is_image(slots.model)
 
 
@@ -116,6 +117,20 @@ def compose(request: Request, context: Context) -> Plan:
     return draft.finish("not_applicable", intent="io_bottleneck")
 
 
+def _is_disk(name: str | None) -> bool:
+    """Whether the table of disks and file systems has a storage; object stores are told apart."""
+    from tools.errors import UserInputError
+    from tools.speed import storage_limit
+
+    if name is None or name in object_stores():
+        return False
+    try:
+        storage_limit(name)
+    except UserInputError:
+        return False
+    return True
+
+
 def _arguments(request: Request, card: str | None) -> dict[str, object]:
     slots = request.slots
     arguments = {
@@ -126,7 +141,7 @@ def _arguments(request: Request, card: str | None) -> dict[str, object]:
         "vcpu": slots.vcpu,
         "num_workers": slots.num_workers,
         "image_kb": slots.img_kb,
-        "storage": None if slots.storage in object_stores() else slots.storage,
+        "storage": slots.storage if _is_disk(slots.storage) else None,
         "storage_mb_s": slots.throughput_mb_s,
         "provider": slots.provider,
     }
