@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent.understanding.data import load
 from agent.understanding.phrases import PhraseTable, table
 from agent.understanding.premise_scene import Fields, Scene, short_name
-from agent.understanding.premise_types import cloud_name, type_carries
+from agent.understanding.premise_types import cloud_name, type_carries, type_memory
 
 if TYPE_CHECKING:
     from tools.catalog import Family, InstanceLookup, InstanceMention
@@ -211,7 +211,8 @@ def instance_card(scene: Scene) -> list[Fields]:
         claimed = [card for card in scene.cards if card.start > mention.start - 40]
         wrong = [card for card in claimed if not _is_one_of(card.name, labels)]
         sizes = {offer.gpu_memory_gb for offer in lookup.offers if offer.gpu_memory_gb}
-        wrong += [card for card in claimed if card.memory_gb and sizes and _is_larger(card, sizes)]
+        if not type_memory(scene):  # told with the memory of all cards as well
+            wrong += [c for c in claimed if c.memory_gb and sizes and _is_larger(c, sizes)]
         counts = {offer.gpu_count for offer in lookup.offers if offer.gpu_count}
         miscounted: list[Any] = [c for c in claimed if c.count and counts and c.count not in counts]
         loose = scene.board.value("loose_count")

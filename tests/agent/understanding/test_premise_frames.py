@@ -28,6 +28,7 @@ from agent.understanding import parse
         ("type_without_gpu", "g5.2xlarge on AWS is a plain CPU box, right?"),
         ("small_optimizer_weights", "换成 adamw_8bit 之后权重就是 int8 了?"),
         ("small_optimizer_weights", "with the 8-bit optimizer the weights are 8-bit as well?"),
+        ("small_optimizer_weights", "8bit 优化器会把模型也量化吗"),
         ("tf32_memory", "开 TF32 能省一半显存吗"),
         ("tf32_memory", "does allow_tf32 save memory on an A40"),
         ("active_params", "Qwen3-30B-A3B 不过激活 3B,8G 卡够了吧"),
@@ -55,6 +56,8 @@ def test_what_is_taken_for_granted_is_put_right(kind: str, text: str) -> None:
         "g5.xlarge shows no GPU found in nvidia-smi",
         "gn7i 和 CPU 服务器差多少",
         "adamw_8bit 不会把权重变成 8bit 吧",
+        "重计算省激活,优化器状态放到 CPU 上也省显存",
+        "8bit 优化器加上模型量化,14B 够不够",
         "TF32 训练快多少",
         "LoRA of an int8 7B with paged_adamw_8bit on a 3090",
         "Qwen3-30B-A3B 激活 3B,全部专家都要放进显存吧",
@@ -74,3 +77,8 @@ def test_the_card_that_was_said_is_no_slot_where_the_type_has_another() -> None:
     assert request.slots.instance == "gn6i"
     assert request.slots.gpu is None
     assert request.intent == "fit_check"
+
+
+def test_a_wrong_size_of_a_type_is_told_once() -> None:
+    kinds = [c.kind for c in parse("p4d.24xlarge with 8x A100 80GB, 70B fp16 ok?").corrections]
+    assert kinds == ["type_memory"]
