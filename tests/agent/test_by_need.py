@@ -7,6 +7,9 @@ import re
 import pytest
 
 from agent import Advisor, Answer
+from agent.answering import composer_of
+from agent.answering.plan import Context
+from agent.answering.renting import by_need
 from agent.understanding import parse
 from tools.catalog import InstanceOffer, cheapest, get_instance, has_nvlink, is_bare_metal
 from tools.gpus import get_gpu
@@ -168,3 +171,23 @@ def test_a_bare_list_of_conditions_is_a_search(advisor: Advisor, question: str) 
 )
 def test_conditions_beside_another_question_are_no_search(question: str) -> None:
     assert parse(question).need is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "24G 显存的机器",
+        "8 GPU boxes, RDMA",
+        "64 核 128G 内存、1 张 T4 的云主机哪个最便宜",
+        "list cheap instances with 16 vCPUs, 64 GiB memory and one L4, not on Azure",
+    ],
+)
+def test_a_list_of_conditions_is_a_search(question: str) -> None:
+    assert by_need.applies(parse(question), Context())
+
+
+def test_a_card_alone_is_ranked_by_price() -> None:
+    question = "A10 的机器哪家便宜"
+    assert composer_of(parse(question), Context()) == "money.prices"
+    conditions = parse("64 核 128G 内存、1 张 T4 的云主机哪个最便宜")
+    assert composer_of(conditions, Context()) == "renting.by_need"

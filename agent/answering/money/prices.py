@@ -8,6 +8,7 @@ from decimal import Decimal
 from agent.answer import Answer, CitationOut
 from agent.answering.money.spans import span_of
 from agent.answering.plan import Call, Context
+from agent.answering.renting import by_need
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.machines import cards_text, provider_name, short_line
 from agent.answering.telling.numbers import hourly, usual_currency
@@ -29,7 +30,7 @@ def asks_cheaper(request: Request) -> bool:
 
 
 def applies(request: Request, context: Context) -> bool:
-    """True for a card without a job, of which the cheapest offer is looked for."""
+    """True for the cheapest offer of a card, with no job and no more conditions."""
     slots = request.slots
     has_job = slots.has_model or slots.budget is not None
     is_size = slots.gpu is None and slots.gpu_mem_gb is not None
@@ -39,6 +40,7 @@ def applies(request: Request, context: Context) -> bool:
     return (
         has_card and not has_job and slots.price is None
         and request.intent in _INTENTS and asks_cheaper(request)
+        and not by_need.applies(request, context)
     )  # fmt: skip
 
 

@@ -53,10 +53,11 @@ def applies(request: Request, context: Context) -> bool:
     hard = said.difference(_SOFT, _NO_CONDITIONS)
     if hard == {"max_price"} and need.asks_cards:
         return True
-    if not hard and not (_is_by_size(need) and request.says("renting.which_of_them")):
+    is_told_apart = need.is_list or request.says("renting.which_of_them")
+    if not hard and not (_is_by_size(need) and is_told_apart):
         return False
     conditions = said.difference(_NO_CONDITIONS, ("max_price_of_card",))
-    is_list = need.is_list and len(conditions) >= _LEAST_CONDITIONS
+    is_list = need.is_list and (_is_by_size(need) or len(conditions) >= _LEAST_CONDITIONS)
     return is_list or need.asks_cards or request.says("renting.wanted")
 
 
