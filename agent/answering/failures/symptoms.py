@@ -52,8 +52,15 @@ def symptoms_of(request: Request) -> list[str]:
         for symptom in _SYMPTOMS
         if symptom.task in ("any", task) and request.says(symptom.mark)
         if symptom.mark != "failures.grows" or grows(request)
+        if symptom.mark != "failures.at_load" or _fails(request)
         if count >= symptom.least_cards
     ]
+
+
+def _fails(request: Request) -> bool:
+    """Whether anything went wrong: to load a model is no trouble by itself."""
+    is_told = request.says("failures.fails", "failures.out_of_memory", "failures.killed")
+    return is_told or request.intent == "oom_diagnosis" or bool(request.pasted)
 
 
 def grows(request: Request) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.answering.failures.symptoms import symptoms_of
 from agent.understanding import parse
 
 SAID = {
@@ -138,3 +139,15 @@ def test_a_start_that_failed_is_read_with_its_sizes() -> None:
     assert log.fields["device_total_bytes"] == pytest.approx(39.49 * 2**30, rel=1e-6)
     assert log.fields["wanted_bytes"] == pytest.approx(33.57 * 2**30, rel=1e-6)
     assert log.fields["utilization"] == 0.85
+
+
+@pytest.mark.parametrize(
+    ("text", "advised"),
+    [
+        ("想把 phi-4 加载到 A5000 上聊聊,行吗", False),
+        ("phi-4 加载到 A5000 就爆显存", True),
+        ("is there room on an A10 for loading the model phi-4", False),
+    ],
+)
+def test_to_load_is_no_trouble_by_itself(text: str, *, advised: bool) -> None:
+    assert ("at_load" in symptoms_of(parse(text))) is advised
