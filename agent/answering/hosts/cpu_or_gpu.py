@@ -24,9 +24,9 @@ from tools.units import bytes_from_gb, format_significant
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(t|g|m)b?", re.IGNORECASE)
 _IN_GB = {"t": 1000.0, "g": 1.0, "m": 0.001}
 _MUCH_RAM_GB = 4.0
+"""Host memory from which a need is worth telling, GB."""
 _A_DAY_H = 24.0
 """A job that takes longer than this on a CPU needs a GPU, whatever else it could do."""
-"""Host memory from which a need is worth telling, GB."""
 _GPU_MEMORY_GB = 80.0
 """Memory of the largest common card, GB."""
 _COMPARED_IN = "CNY"
