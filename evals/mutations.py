@@ -291,7 +291,7 @@ def _answers(surgery: Surgery, **change: Callable[[Any], Any]) -> None:
     def made(answer: Any) -> Any:
         return answer.model_copy(update={k: f(getattr(answer, k)) for k, f in change.items()})
 
-    surgery.returns("agent.answering.draft:Draft.finish", made)
+    surgery.returns("agent.answering.telling.draft:Draft.finish", made)
 
 
 _CITED = ("f-kv-cache", "f-zero", "f-lora-vs")
@@ -301,7 +301,7 @@ _FIT = ("f-14b", "f-15b", "f-70b", "zh108", "en105")
 @_mutant(questions=_FIT)
 def gib_as_gb(surgery: Surgery) -> None:
     """GiB are printed as GB."""
-    surgery.returns("agent.answering.numbers:gib", lambda text: text.replace("GiB", "GB"))
+    surgery.returns("agent.answering.telling.numbers:gib", lambda text: text.replace("GiB", "GB"))
 
 
 @_mutant(questions=_CITED)
@@ -333,7 +333,7 @@ def language_mixed_up(surgery: Surgery) -> None:
 
         return other
 
-    surgery.replace("agent.answering.phrases:phrase", make)
+    surgery.replace("agent.answering.telling.phrases:phrase", make)
 
 
 @_mutant(questions=["zh001", "zh004", "zh018"], conversation=["zh-methods"])
@@ -358,7 +358,7 @@ def out_of_scope_answered(surgery: Surgery) -> None:
 def told_price_doubled(surgery: Surgery) -> None:
     """Prices in the text are doubled."""
     surgery.replace(
-        "agent.answering.numbers:money",
+        "agent.answering.telling.numbers:money",
         lambda real: lambda amount, *a, **k: real(Decimal(str(amount)) * 2, *a, **k),
     )
 

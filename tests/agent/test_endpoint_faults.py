@@ -204,7 +204,8 @@ def test_no_tool_of_the_model_writes_executes_or_fetches(tmp_path: Path) -> None
     assert names <= {
         "estimate_memory", "simulate_memory", "find_limit", "find_model", "find_gpu",
         "find_instances", "recommend", "estimate_time_and_cost", "item_speed", "check_network",
-        "check_data_loading", "spot_plan", "placement", "probe_local_gpu", "search_guidance",
+        "check_data_loading", "spot_plan", "placement", "compare_billing", "plan_copy",
+        "cards_for_rate", "probe_local_gpu", "search_guidance",
     }  # fmt: skip
 
 

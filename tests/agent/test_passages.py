@@ -42,7 +42,8 @@ def test_the_passage_with_most_of_the_names_is_told() -> None:
 def test_a_heading_that_says_what_is_asked_comes_before_the_search_s_first() -> None:
     label = passage("Label memory and usable memory", "A 24 GB card gives 22.5 GiB.")
     units = passage("GB against GiB", "1 GiB is 1.074 GB.")
-    assert on_the_point([label, units], asked("what is the difference between GB and GiB?")) == [units]
+    question = asked("what is the difference between GB and GiB?")
+    assert on_the_point([label, units], question) == [units]
 
 
 def test_a_second_passage_is_of_the_same_note_and_answers_as_well() -> None:

@@ -186,8 +186,8 @@ def denoising_parts(
     attention_rate *= _constant("attention_forward") * tokens / (tokens + c["attention_half"])
     attention_rate *= _constant("attention_async") if device.is_async else 1.0
     bandwidth = device.bytes_per_s * c["bandwidth"]
-    width = 4.0 if kind == "fp32" else 2.0  # activations stay in 16 bit beside FP8 products
-    moved = c["elementwise"] * net.layers * net.hidden * (tokens + net.text_tokens) * width
+    wide = 4.0 if kind == "fp32" else 2.0  # activations stay in 16 bit beside FP8 products
+    moved = c["elementwise"] * net.layers * net.hidden * (tokens + net.text_tokens) * wide
     moved *= c["compiled"] if _is_compiled(job.engine) else _constant("norms_in_fp32")
     pixels = float(width * height * frames)
     decode = 2 * net.decode_macs * pixels / (device.tensor16_flops * _constant("decode_share"))

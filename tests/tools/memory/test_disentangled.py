@@ -11,7 +11,9 @@ from tools.memory import MemoryEstimate, TrainingWorkload, estimate
 from tools.models import find_model
 
 
-def _trained(model: str, length: int, attention: Literal["eager", "sdpa"] | None = None) -> MemoryEstimate:
+def _trained(
+    model: str, length: int, attention: Literal["eager", "sdpa"] | None = None
+) -> MemoryEstimate:
     workload = TrainingWorkload(
         model=find_model(model).spec, gpu=get_gpu("GeForce RTX 3090"), method="full",
         precision="fp16-mixed", micro_batch_size=4, seq_len=length, attention=attention,

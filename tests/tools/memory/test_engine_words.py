@@ -7,7 +7,9 @@ import pytest
 from tools.memory import cache_pool, is_gguf, known_pool
 
 
-@pytest.mark.parametrize("form", ["q4_k_m", "Q8_0", "IQ3_XXS", "UD-Q4_K_XL", "tq1_0", "gguf-q5_k_s"])
+@pytest.mark.parametrize(
+    "form", ["q4_k_m", "Q8_0", "IQ3_XXS", "UD-Q4_K_XL", "tq1_0", "gguf-q5_k_s"]
+)
 def test_formats_of_gguf(form: str) -> None:
     assert is_gguf(form)
 
