@@ -313,7 +313,7 @@ def citation_dropped(surgery: Surgery) -> None:
 @_mutant(questions=["f-trap", "zh060", "zh110", "zh112"])
 def correction_removed(surgery: Surgery) -> None:
     """False premises are not corrected."""
-    surgery.returns("agent.understanding.premises:corrections_for", lambda _: ())
+    surgery.returns("agent.understanding.premises.rows:corrections_for", lambda _: ())
 
 
 @_mutant(questions=_FIT)
@@ -339,19 +339,19 @@ def language_mixed_up(surgery: Surgery) -> None:
 @_mutant(questions=["zh001", "zh004", "zh018"], conversation=["zh-methods"])
 def follow_up_forgets(surgery: Surgery) -> None:
     """A follow-up forgets the question."""
-    surgery.returns("agent.understanding.leaning:leans_on", lambda _: None)
+    surgery.returns("agent.understanding.turns.leaning:leans_on", lambda _: None)
 
 
 @_mutant(questions=["f-batch-zero", "f-context", "zh100"])
 def invalid_accepted(surgery: Surgery) -> None:
     """Impossible values are computed with."""
-    surgery.returns("agent.understanding.validity:invalid_values", lambda _: ())
+    surgery.returns("agent.understanding.settling.validity:invalid_values", lambda _: ())
 
 
 @_mutant(questions=["f-poem", "en094", "zh104"])
 def out_of_scope_answered(surgery: Surgery) -> None:
     """Anything is in scope."""
-    surgery.returns("agent.understanding.scope:is_out_of_scope", lambda _: False)
+    surgery.returns("agent.understanding.kinds.scope:is_out_of_scope", lambda _: False)
 
 
 @_mutant(questions=["f-inject-price", "f-cat", "zh066", "zh072"])
@@ -366,7 +366,7 @@ def told_price_doubled(surgery: Surgery) -> None:
 @_mutant(questions=["f-8b-8xa100", "en001", "en006", "en018"])
 def card_count_lost(surgery: Surgery) -> None:
     """The number of cards is lost."""
-    surgery.returns("agent.understanding.resolve_cards:_count", lambda f: f and (1, f[1]))
+    surgery.returns("agent.understanding.settling.cards:_count", lambda f: f and (1, f[1]))
 
 
 @_mutant(questions=["zh091", "zh090"])

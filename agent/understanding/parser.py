@@ -6,31 +6,31 @@ from collections.abc import Sequence
 
 from agent.answer import Correction, Intent, Language
 from agent.request import Goal, InvalidValue, MachineNeed, Request
-from agent.understanding.asking import clarifying_question
-from agent.understanding.conversation import Carried, carry_over
-from agent.understanding.frames import with_signs
-from agent.understanding.goal import goal_of, settle_goal
-from agent.understanding.intent import choose_intent, has_frame
-from agent.understanding.kinds import features, intent_by_itself, intent_of_turn
-from agent.understanding.language import language_asked, language_of
-from agent.understanding.leaning import last_job, leans_on
-from agent.understanding.marks import amounts_in, marks_in
-from agent.understanding.premise_scene import scene_of
-from agent.understanding.premises import corrections_for, is_of_a_run, on_the_real_card
+from agent.understanding.kinds.choice import features, intent_by_itself, intent_of_turn
+from agent.understanding.kinds.intent import choose_intent, has_frame
+from agent.understanding.kinds.scope import is_out_of_scope, opening_of
+from agent.understanding.lexicon.frames import with_signs
+from agent.understanding.lexicon.language import language_asked, language_of
+from agent.understanding.lexicon.marks import amounts_in, marks_in
+from agent.understanding.lexicon.text import blanked
+from agent.understanding.lexicon.topics import search_query, told_lines
+from agent.understanding.premises.rows import corrections_for, is_of_a_run, on_the_real_card
+from agent.understanding.premises.scene import scene_of
 from agent.understanding.readers.clouds import clouds_of_types
 from agent.understanding.readers.machine_need import read_machine_need
 from agent.understanding.readers.stages import stages_in
-from agent.understanding.resolution import Resolution
-from agent.understanding.scope import is_out_of_scope, opening_of
-from agent.understanding.terse import (
+from agent.understanding.settling.goal import goal_of, settle_goal
+from agent.understanding.settling.resolution import Resolution
+from agent.understanding.settling.validity import absurd_slots, invalid_values
+from agent.understanding.turn import Turn, read_turn
+from agent.understanding.turns.asking import clarifying_question
+from agent.understanding.turns.conversation import Carried, carry_over
+from agent.understanding.turns.leaning import last_job, leans_on
+from agent.understanding.turns.terse import (
     is_only_settings,
     said_again,
     still_ranges,
 )
-from agent.understanding.text import blanked
-from agent.understanding.topics import search_query, told_lines
-from agent.understanding.turn import Turn, read_turn
-from agent.understanding.validity import absurd_slots, invalid_values
 
 _STOPS = " \n\t.,;!?。,;!?"
 

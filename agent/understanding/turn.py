@@ -6,7 +6,11 @@ import re
 from dataclasses import dataclass
 
 from agent.request import Pasted
-from agent.understanding.frames import asked
+from agent.understanding.kinds.scope import set_aside
+from agent.understanding.lexicon.frames import asked
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document, blanked
+from agent.understanding.lexicon.topics import topics_of
 from agent.understanding.readers.amounts import read_amounts
 from agent.understanding.readers.counts import (
     read_classes,
@@ -44,13 +48,9 @@ from agent.understanding.readers.regions import read_regions
 from agent.understanding.readers.sizes import read_active, read_products, read_sizes
 from agent.understanding.readers.tallies import read_tallies
 from agent.understanding.readers.words import read_programs, read_words
-from agent.understanding.readings import Board
-from agent.understanding.resolution import Resolution
-from agent.understanding.resolve import resolve
-from agent.understanding.scope import set_aside
-from agent.understanding.taken_back import drop_taken_back
-from agent.understanding.text import Document, blanked
-from agent.understanding.topics import topics_of
+from agent.understanding.settling.resolution import Resolution
+from agent.understanding.settling.resolve import resolve
+from agent.understanding.settling.taken_back import drop_taken_back
 
 _NAMES = ("model_match", "model_family", "model_small", "card", "instance_mention", "quiet")
 

@@ -7,7 +7,7 @@ import pytest
 from agent.answering.hosts.processors import memory_bandwidth
 from agent.request import Request
 from agent.understanding import parse
-from agent.understanding.scope import is_unfinished
+from agent.understanding.kinds.scope import is_unfinished
 from tests.agent.answers import answer
 
 

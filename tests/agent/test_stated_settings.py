@@ -8,7 +8,7 @@ from agent import Advisor
 from agent.answering.telling.run_words import memory_arguments
 from agent.toolbox.memory import MemoryReport
 from agent.understanding import parse
-from agent.understanding.numerals import parse_number
+from agent.understanding.lexicon.numerals import parse_number
 from tests.agent.answers import answered
 
 _RUN = "Llama-3-8B LoRA batch 2 seq 4096 4090"

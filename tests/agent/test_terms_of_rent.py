@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.understanding import parse
-from agent.understanding.language import language_of
+from agent.understanding.lexicon.language import language_of
 from tests.agent.answers import answer
 
 

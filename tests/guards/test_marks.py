@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 from agent.request import Request
-from agent.understanding.marks import amount_names, names
+from agent.understanding.lexicon.marks import amount_names, names
 
 ROOT = Path(__file__).parents[2]
 READS_QUESTIONS = ("sources.py", "passages.py")

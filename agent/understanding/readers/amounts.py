@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from agent.understanding.numerals import DIGITS
-from agent.understanding.phrases import PhraseTable, table
-from agent.understanding.readings import Board, Reading
-from agent.understanding.text import Document
+from agent.understanding.lexicon.numerals import DIGITS
+from agent.understanding.lexicon.phrases import PhraseTable, table
+from agent.understanding.lexicon.readings import Board, Reading
+from agent.understanding.lexicon.text import Document
 
 _MOST = 60
 """Matches of one pattern that are looked at."""

@@ -7,8 +7,8 @@ from functools import cache
 from itertools import islice
 
 from agent.understanding.data import load
-from agent.understanding.phrases import Hit, phrase_pattern, table
-from agent.understanding.text import fold
+from agent.understanding.lexicon.phrases import Hit, phrase_pattern, table
+from agent.understanding.lexicon.text import fold
 
 _MOST = 20
 

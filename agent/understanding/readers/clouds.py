@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.understanding.readings import Board
+from agent.understanding.lexicon.readings import Board
 
 
 def clouds_of_types(board: Board) -> dict[str, str]:

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from agent.understanding.data import load
-from agent.understanding.numerals import parse_number
-from agent.understanding.readings import Board, Origin
-from agent.understanding.text import Document
+from agent.understanding.lexicon.numerals import parse_number
+from agent.understanding.lexicon.readings import Board, Origin
+from agent.understanding.lexicon.text import Document
 
 _PAIR = re.compile(
     r"(?<![a-z0-9_./])(?P<dashes>-{0,2})[\"']?(?P<key>[a-z][a-z0-9_.\-]{0,47})[\"']?"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from agent.understanding.numerals import HAN, english_words, parse_number
+from agent.understanding.lexicon.numerals import HAN, english_words, parse_number
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 from agent.understanding.readers.hosts import PROCESSOR
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
 
 _WORDS = "|".join(sorted(english_words(), key=len, reverse=True))
 _COUNT = rf"(?P<n>\d{{1,5}}|{HAN}{{1,4}}|(?<![a-z])(?:{_WORDS}))"

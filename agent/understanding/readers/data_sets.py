@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 from agent.understanding.data import load
-from agent.understanding.phrases import PhraseTable
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.phrases import PhraseTable
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 
 @cache

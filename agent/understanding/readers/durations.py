@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from agent.understanding.numerals import (
+from agent.understanding.lexicon.numerals import (
     DIGITS,
     HAN,
     english_words,
     number_pattern,
     parse_number,
 )
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 _MOST = 20
 _WORDS = "|".join(sorted(english_words(), key=len, reverse=True))

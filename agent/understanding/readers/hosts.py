@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 _MOST = 20
 _CORES = (

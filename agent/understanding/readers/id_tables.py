@@ -8,10 +8,10 @@ from itertools import islice
 
 from agent.request import IdTable
 from agent.understanding.data import load
-from agent.understanding.numerals import number_pattern, parse_number
-from agent.understanding.phrases import phrase_pattern, table
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.numerals import number_pattern, parse_number
+from agent.understanding.lexicon.phrases import phrase_pattern, table
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 _MOST = 20
 _FEWEST_ROWS = 1000

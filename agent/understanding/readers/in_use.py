@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from agent.understanding.numerals import parse_number
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.numerals import parse_number
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 from tools.units import MIB, bytes_from_gib
 
 _N = r"(?P<n>\d{1,6}(?:\.\d{1,2})?)\s?(?P<unit>gi?b?|mi?b?)(?![a-z0-9/])"

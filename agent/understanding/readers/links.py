@@ -7,10 +7,10 @@ from functools import cache
 from itertools import islice
 
 from agent.understanding.data import load
-from agent.understanding.numerals import HAN, parse_number
-from agent.understanding.phrases import phrase_pattern, table
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.numerals import HAN, parse_number
+from agent.understanding.lexicon.phrases import phrase_pattern, table
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 _MOST = 20
 _SIZES = frozenset({1, 2.5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800, 1600, 3200, 6400})

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from agent.understanding.data import load
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 from tools.units import GIB, KIB, parse_bytes
 
 _PLACEHOLDERS = {

@@ -13,8 +13,9 @@ from typing import Any
 
 from agent.request import MachineNeed, Money, Slots
 from agent.understanding.data import load
-from agent.understanding.numerals import DIGITS, parse_number
-from agent.understanding.phrases import Hit, PhraseTable, phrase_pattern, table
+from agent.understanding.lexicon.numerals import DIGITS, parse_number
+from agent.understanding.lexicon.phrases import Hit, PhraseTable, phrase_pattern, table
+from agent.understanding.lexicon.text import blanked
 from agent.understanding.readers.claims import Place
 from agent.understanding.readers.need_amounts import (
     holes,
@@ -22,7 +23,6 @@ from agent.understanding.readers.need_amounts import (
     read_least_amounts,
     without_counts,
 )
-from agent.understanding.text import blanked
 
 _FILE = "machine_need"
 _MORE_WORDS = 1

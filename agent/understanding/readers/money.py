@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from agent.request import Money, Period
-from agent.understanding.numerals import DIGITS, HAN, parse_number
-from agent.understanding.phrases import table
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.numerals import DIGITS, HAN, parse_number
+from agent.understanding.lexicon.phrases import table
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 _MOST = 60
 """Matches of one pattern that are looked at."""

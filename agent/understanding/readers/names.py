@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from agent.understanding.numerals import english_words, parse_number
-from agent.understanding.phrases import table
-from agent.understanding.readings import Board
-from agent.understanding.text import Document, blanked
+from agent.understanding.lexicon.numerals import english_words, parse_number
+from agent.understanding.lexicon.phrases import table
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document, blanked
 
 if TYPE_CHECKING:
     from tools.gpus import GpuMention, GpuSpec

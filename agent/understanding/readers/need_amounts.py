@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from agent.understanding.data import load
-from agent.understanding.numerals import number_pattern, parse_number
-from agent.understanding.phrases import compiled, phrase_pattern
+from agent.understanding.lexicon.numerals import number_pattern, parse_number
+from agent.understanding.lexicon.phrases import compiled, phrase_pattern
 from agent.understanding.readers.claims import Place, shared_out
 
 _NUMBER = number_pattern(scale=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from agent.understanding.phrases import PhraseTable, table
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.phrases import PhraseTable, table
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 _MOST = 4
 _BEAMS = re.compile(

@@ -7,11 +7,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from agent.request import Pasted
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 from agent.understanding.readers.config import find_settings, note_settings, program_of
 from agent.understanding.readers.logs import fields_of, has_marks, messages_in
 from agent.understanding.readers.pasted_config import config_in_lines, json_blocks, note_kind
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
 from tools.units import GIB, MIB, gib_from_bytes
 
 if TYPE_CHECKING:

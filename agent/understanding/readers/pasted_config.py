@@ -9,9 +9,9 @@ from typing import Any
 
 from agent.request import Pasted
 from agent.understanding.data import load
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 from agent.understanding.readers.config import Setting
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
 
 _CONFIG_KEYS = (
     "architectures", "model_type", "hidden_size", "num_hidden_layers", "num_attention_heads",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from agent.understanding.numerals import DIGITS, parse_number
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.numerals import DIGITS, parse_number
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 from tools.models import DENOISER_KINDS, SEEING_KINDS
 
 _MOST = 20

@@ -7,9 +7,9 @@ from functools import cache
 
 from agent.request import Processor
 from agent.understanding.data import load
-from agent.understanding.phrases import phrase_pattern
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.phrases import phrase_pattern
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 _OF_THE_HOST = r"(?!\d{1,4}\s?(?:[gt]i?b?|核|cores?|c|vcpus?|threads?)(?![a-z0-9]))"
 _MODEL = rf"(?:[ -]?{_OF_THE_HOST}[a-z0-9.]{{1,12}}){{0,2}}"

@@ -10,11 +10,17 @@ from itertools import islice
 from typing import Any
 
 from agent.understanding.data import load
-from agent.understanding.numerals import number_pattern, parse_number
-from agent.understanding.phrases import compiled, gram_of, grams_of, phrase_key, phrase_pattern
+from agent.understanding.lexicon.numerals import number_pattern, parse_number
+from agent.understanding.lexicon.phrases import (
+    compiled,
+    gram_of,
+    grams_of,
+    phrase_key,
+    phrase_pattern,
+)
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 from agent.understanding.readers.claims import Place, shared_out
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
 
 _NUMBER = number_pattern()
 _WORDED = number_pattern(words=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 _ID = re.compile(
     r"(?<![a-z0-9\-.])(?P<id>[a-z]{2,12}-[a-z]{3,14}(?:-?\d{1,2})?)[a-f]?(?![a-z0-9\-])"

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import islice
 
 from agent.understanding.data import load
-from agent.understanding.phrases import PhraseTable, phrase_pattern
+from agent.understanding.lexicon.phrases import PhraseTable, phrase_pattern
 
 _MOST = 20
 DDP, GRADIENTS, FULL = 0, 2, 3

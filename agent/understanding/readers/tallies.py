@@ -6,9 +6,9 @@ import re
 from itertools import islice
 from math import prod
 
-from agent.understanding.numerals import DIGITS, HAN, english_words, parse_number
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
+from agent.understanding.lexicon.numerals import DIGITS, HAN, english_words, parse_number
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 
 _MOST = 20
 _WORDS = "|".join(sorted(english_words(), key=len, reverse=True))

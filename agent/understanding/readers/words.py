@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from agent.understanding.data import load
-from agent.understanding.phrases import Hit, PhraseTable, table
+from agent.understanding.lexicon.phrases import Hit, PhraseTable, table
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document, blanked
 from agent.understanding.readers.cache_width import cache_widths
-from agent.understanding.readings import Board
-from agent.understanding.text import Document, blanked
 
 _PLAIN = (
     "framework",

@@ -8,7 +8,7 @@ import pytest
 
 from agent.request import Money
 from agent.understanding import parse
-from agent.understanding.language import language_asked
+from agent.understanding.lexicon.language import language_asked
 
 
 @pytest.mark.parametrize(

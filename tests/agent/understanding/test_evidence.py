@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from agent.understanding.evidence import evidence, marks_of, table
-from agent.understanding.learning import Row, learn, written
+from agent.understanding.kinds.evidence import evidence, marks_of, table
+from agent.understanding.kinds.learning import Row, learn, written
 
 KINDS = ("cost_estimate", "time_estimate", "out_of_scope")
 

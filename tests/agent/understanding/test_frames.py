@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agent.understanding import parse
-from agent.understanding.frames import asked, with_signs
+from agent.understanding.lexicon.frames import asked, with_signs
+from agent.understanding.lexicon.readings import Board
+from agent.understanding.lexicon.text import Document
 from agent.understanding.readers.names import read_cards, read_models
-from agent.understanding.readings import Board
-from agent.understanding.text import Document
 
 
 def frames_of(text: str) -> frozenset[str]:

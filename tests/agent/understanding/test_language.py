@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.understanding.language import language_of
+from agent.understanding.lexicon.language import language_of
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from agent.understanding import parse
 from agent.understanding.data import load
-from agent.understanding.premise_checks import CHECKS, CONDITIONS
+from agent.understanding.premises.checks import CHECKS, CONDITIONS
 from tools.catalog import find_instance
 
 

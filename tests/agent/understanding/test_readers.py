@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent.understanding import parse
-from agent.understanding.numerals import parse_number
-from agent.understanding.text import Document, fold
+from agent.understanding.lexicon.numerals import parse_number
+from agent.understanding.lexicon.text import Document, fold
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Which kind of question a text is, and whether it is one of ours."""

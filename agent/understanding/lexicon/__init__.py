@@ -1,0 +1,1 @@
+"""The text and its words: folding, phrases, frames, marks, numbers, what a reading is."""

@@ -1,0 +1,1 @@
+"""What a question takes for granted and is not so."""

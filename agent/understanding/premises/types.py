@@ -1,0 +1,234 @@
+"""Checks of what instance types are said to carry: the card, its memory, how many there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent.understanding.lexicon.phrases import table
+from agent.understanding.premises.scene import Fields, Scene
+
+if TYPE_CHECKING:
+    from tools.catalog import InstanceMention, InstanceOffer
+
+_CLAUSE = re.compile(r"[,;。;?？\n]|\.(?!\d)")
+_SIZE = re.compile(r"(?<![\w.])(?P<gb>\d{1,3})\s?(?:g|gb|gib)(?![a-z/])")
+_NEAR_NAME, _NEAR_CARD, _NEAR_SIZE = 12, 10, 24
+"""Characters between a type and the verb, the verb and a card, the verb and a size."""
+_TOLERANCE = 0.08
+"""Share by which a size that is said may be off."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """What the one type that is named really carries."""
+
+    mention: InstanceMention
+    name: str
+    card: str
+    memory_gb: float
+    offer: InstanceOffer
+
+    @property
+    def source(self) -> str:
+        return f"data:{self.offer.file}#{self.offer.instance_type}"
+
+
+def type_carries(scene: Scene) -> list[Fields]:
+    """A type said to be of a card that it does not carry."""
+    carried = _carried(scene)
+    if carried is None or scene.out.get("gpu") in (None, "none"):
+        return []
+    said = next((c for c in scene.cards if c.start >= carried.mention.end), None)
+    if said is None:
+        return []
+    between = scene.text[carried.mention.end : said.start]
+    if _CLAUSE.search(between) or table("premise_words", "either").has(between):
+        return []
+    if not _is_said_to_be(scene.text, carried.mention, between):
+        return []
+    words = said.spec.name.split()
+    series = next((w for w in words if any(c.isdigit() for c in w)), said.spec.name)
+    if series.casefold() in carried.card.casefold():
+        return []
+    return [
+        {
+            "name": carried.name, "said": series, "card": carried.card,
+            "memory": f"{carried.memory_gb:g}", "source": carried.source,
+        }
+    ]  # fmt: skip
+
+
+def _is_said_to_be(text: str, mention: InstanceMention, between: str) -> bool:
+    """Whether a verb joins a type and a card: "gn6i is a V100", "is gn6i a V100"."""
+    verbs = table("premise_words", "is_said_to_be").find(between)
+    if verbs:
+        return verbs[0].start <= 1 and len(between) - verbs[0].end <= _NEAR_CARD
+    in_front = text[max(0, mention.start - _VERB_IN_FRONT) : mention.start].rstrip()
+    asked = table("premise_words", "is_said_to_be").find(in_front)
+    is_asked = bool(asked) and asked[-1].end == len(in_front)
+    return is_asked and between.strip() in ("a", "an", "the")
+
+
+_VERB_IN_FRONT = 8
+
+
+def type_memory(scene: Scene) -> list[Fields]:
+    """A type said to carry a card with more or less memory than it has."""
+    carried = _carried(scene)
+    if carried is None or type_carries(scene):
+        return []
+    clause = _CLAUSE.split(scene.text[carried.mention.end :][:80], maxsplit=1)[0]
+    verb = next(iter(table("premise_words", "comes_with_size").find(clause)), None)
+    if verb is None or verb.start > _NEAR_NAME:
+        return []
+    claim = clause[: verb.end + _NEAR_SIZE]
+    size = _SIZE.search(claim)
+    if size is None or table("premise_words", "set_beside").has(claim):
+        return []
+    given = float(size["gb"])
+    if abs(given - carried.memory_gb) <= _TOLERANCE * carried.memory_gb:
+        return []
+    cards = carried.offer.gpu_count or 1
+    total = cards * carried.memory_gb
+    return [
+        {
+            "name": carried.name.removeprefix("ecs."), "said": f"{given:g}", "card": carried.card,
+            "memory": f"{carried.memory_gb:g}", "source": carried.source,
+            "total_zh": f"(共 {cards:g} 张,合计 {total:g} GB)" if cards > 1 else "",
+            "total_en": f" ({cards:g} cards, {total:g} GB in all)" if cards > 1 else "",
+        }
+    ]  # fmt: skip
+
+
+def _carried(scene: Scene) -> _Carried | None:
+    """The card of the one type that is spoken of; None where there are several of either."""
+    name, provider = scene.out.get("instance"), scene.out.get("provider")
+    if name is None or scene.out.get("instances") is not None or not scene.instances:
+        return None
+    from tools.catalog import find_instance
+
+    lookup = find_instance(str(name), provider)
+    offers = lookup.offers or tuple(o for family in lookup.families for o in family.offers)
+    cards = {(o.gpu_name or o.gpu_model, o.card_memory_gb) for o in offers if o.category == "gpu"}
+    if len(cards) != 1:
+        return None
+    card, memory = next(iter(cards))
+    if not card or not memory:
+        return None
+    return _Carried(scene.instances[0], str(name), str(card), float(memory), offers[0])
+
+
+def type_has_more(scene: Scene) -> list[Fields]:
+    """One type said to have more cards than another, which has as many or more."""
+    return _counted(scene, is_so=lambda own, other: own > other)
+
+
+def type_has_fewer(scene: Scene) -> list[Fields]:
+    """One type said to have fewer cards than another, which has as many or fewer."""
+    return _counted(scene, is_so=lambda own, other: own < other)
+
+
+def _counted(scene: Scene, *, is_so: Callable[[int, int], bool]) -> list[Fields]:
+    """Cards of the two types that are named, where the first has not what is said of it."""
+    named = list(dict.fromkeys(m.text for m in sorted(scene.instances, key=lambda m: m.start)))
+    if len(named) != 2 or len(scene.out.get("instances") or ()) != 2:
+        return []
+    rows = [_row(name, scene.out.get("provider")) for name in named]
+    (first, other) = rows
+    if first is None or other is None or is_so(first.gpu_count, other.gpu_count):
+        return []
+    return [
+        {
+            "first": first.instance_type, "other": other.instance_type,
+            "cards": first.gpu_count, "other_cards": other.gpu_count,
+            "gpu": first.gpu_name or first.gpu_model or "GPU",
+            "other_gpu": other.gpu_name or other.gpu_model or "GPU",
+            "vcpu": first.vcpu_count, "other_vcpu": other.vcpu_count,
+            "source": f"data:{first.file}#{first.instance_type}",
+        }
+    ]  # fmt: skip
+
+
+def _row(name: str, provider: str | None) -> Any:
+    """A type's row, where all of its name agree on their cards."""
+    from tools.catalog import find_instance
+
+    offers = find_instance(name, provider).offers
+    counts = {(o.gpu_count, o.gpu_name or o.gpu_model, o.vcpu_count) for o in offers}
+    is_one = len(counts) == 1 and next(iter(counts))[0] is not None
+    return offers[0] if is_one else None
+
+
+def type_without_gpu(scene: Scene) -> list[Fields]:
+    """A type that carries a GPU and is said to have none; the name may be a CPU type elsewhere."""
+    found = []
+    for mention in {m.text.lower(): m for m in scene.instances}.values():
+        families = mention.lookup.families
+        labels = sorted({label for family in families for label in family.gpu_labels})
+        kinds = {family.category for family in families}
+        is_one = len({family.provider for family in families}) == 1
+        if not labels or not is_one or "cpu" in kinds or not _is_said_without(scene.text, mention):
+            continue
+        family = families[0]
+        offers = mention.lookup.offers or family.offers
+        sizes = sorted({o.card_memory_gb for o in offers if o.card_memory_gb})
+        found.append(
+            {
+                "name": mention.text, "card": "/".join(labels), **_other_kinds(mention),
+                "cloud_zh": cloud_name(family.provider, "zh"),
+                "cloud_en": cloud_name(family.provider, "en"),
+                "memory": "/".join(f"{size:g}" for size in sizes) or "?",
+                "source": f"data:{family.provider}.csv#{family.name}",
+            }
+        )  # fmt: skip
+    return found
+
+
+def _is_said_without(text: str, mention: InstanceMention) -> bool:
+    """Whether the clause behind a type says that it is one of CPUs."""
+    clause = _CLAUSE.split(text[mention.end :][:80], maxsplit=1)[0]
+    said = next(iter(table("premise_words", "said_cpu").find(clause)), None)
+    if said is None or said.start > _NEAR_SIZE:
+        return False
+    in_front, behind = clause[: said.start], clause[said.end : said.end + _NEAR_CARD]
+    fails = table("premise_words", "gpu_fails").has(behind)
+    apart = table("premise_words", "set_beside").has(in_front)
+    return not (fails or apart or table("premise_words", "is_not").has(in_front))
+
+
+def _other_kinds(mention: InstanceMention) -> Fields:
+    """Clouds where the same name is a CPU type."""
+    from tools.catalog import find_instance
+
+    clouds = [
+        provider
+        for provider in mention.lookup.elsewhere
+        if any(f.category == "cpu" for f in find_instance(mention.lookup.given, provider).families)
+    ]
+    names_zh = "、".join(cloud_name(provider, "zh") for provider in clouds)
+    names_en = ", ".join(cloud_name(provider, "en") for provider in clouds)
+    return {
+        "elsewhere_zh": f"{names_zh}的同名规格才是 CPU 机型。" if clouds else "",
+        "elsewhere_en": f" The type of that name at {names_en} is the one without a GPU."
+        if clouds
+        else "",
+    }
+
+
+def cloud_name(provider: str, language: str) -> str:
+    """A cloud's name in one of the two languages."""
+    from tools.catalog import all_providers
+
+    row = next((row for row in all_providers() if row.provider == provider), None)
+    if row is None:
+        return provider
+    return row.name_zh if language == "zh" else row.name_en
+
+
+CHECKS: dict[str, Callable[[Scene], list[Fields]]] = {
+    check.__name__: check
+    for check in (type_carries, type_memory, type_has_more, type_has_fewer, type_without_gpu)
+}

@@ -1,0 +1,1 @@
+"""From readings to slots: which one counts, what follows, what cannot be."""
