@@ -28,6 +28,7 @@ _CLASS = re.compile(
 )
 _FILLERS = frozenset({"a", "an", "one", "single", "the", "my", "with", "on", "of", "class"})
 _MIG_ALONE = re.compile(r"(?:mig[ \-_]?)?(?P<mig>(\d)g\.(\d{1,3})gb)(?![a-z0-9])")
+_WORD_BEFORE = re.compile(r"[a-z0-9_.]")
 _MIG_SLICES = {"NVIDIA A30": 4}
 _DEFAULT_MIG_SLICES = 7
 _READING_TOLERANCE_GB = 0.7
@@ -166,7 +167,7 @@ def _take_super(folded: str, original: str, reading: Reading) -> None:
 
 def _mig_alone(folded: str, original: str, start: int) -> GpuMention | None:
     found = _MIG_ALONE.match(folded, start)
-    if found is None or (start > 0 and folded[start - 1].isalnum()):
+    if found is None or (start > 0 and _WORD_BEFORE.match(folded, start - 1)):
         return None
     hosts = vocabulary().mig_hosts.get(found["mig"])
     if hosts is None:
@@ -389,6 +390,17 @@ def _mig_host(spec: GpuSpec, profile: str, *, has_size: bool) -> GpuSpec:
     hosts = [gpus_by_name()[name] for name in vocabulary().mig_hosts.get(profile, [])]
     same = [host for host in hosts if _family_key(host) == _family_key(spec)]
     return same[0] if same and spec not in same else spec
+
+
+def slices_of(name: str) -> tuple[tuple[str, float], ...]:
+    """MIG profiles of a row with their memory in GB, the smallest first.
+
+    >>> slices_of("NVIDIA A30")
+    (('1g.6gb', 6.0), ('2g.12gb', 12.0), ('4g.24gb', 24.0))
+    """
+    profiles = (p for p, hosts in vocabulary().mig_hosts.items() if name in hosts)
+    sized = ((p, float(p.partition(".")[2].removesuffix("gb"))) for p in profiles)
+    return tuple(sorted(sized, key=lambda pair: pair[1]))
 
 
 def _family_key(spec: GpuSpec) -> str:

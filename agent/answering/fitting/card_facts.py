@@ -6,7 +6,7 @@ from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import gib
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
-from tools.units import MIB
+from tools.units import GIB, MIB
 
 
 def say_card(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None:
@@ -20,6 +20,7 @@ def say_card(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None
         draft.figure("slice_memory", report.slice_memory_gb, "GB", sources=("data:gpus.csv",))
         draft.say("memory.slice", slice=f"{report.slice_memory_gb:g}", label=f"{report.label_gb:g}",
                   parts=parts, usable=usable)  # fmt: skip
+        _say_larger_slice(draft, report, report.slice_memory_gb)
     elif report.gpu.endswith("class"):
         draft.say("memory.card_class", label=f"{report.label_gb:g}", usable=usable)
     else:
@@ -29,6 +30,26 @@ def say_card(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None
     if card is not None:
         _say_unified(draft, card)
         say_precision(draft, card)
+
+
+def _say_larger_slice(draft: Draft, report: MemoryReport, size_gb: float) -> None:
+    """The smallest larger slice of the same card that holds the run, where this one does not."""
+    from tools.gpus import slices_of
+
+    profiles = slices_of(report.gpu or "")
+    if not profiles or report.verdict != "does_not_fit":
+        return
+    larger = (s for s in profiles if s[1] > size_gb)
+    found = next((s for s in larger if s[1] * GIB - _KEPT_BYTES >= report.process_bytes), None)
+    if found is None:
+        draft.say("memory.slice_whole", label=f"{report.label_gb:g}")
+        return
+    draft.figure("larger_slice", found[1], "GB", sources=("data:gpus.csv",))
+    draft.say("memory.slice_larger", profile=found[0])
+
+
+_KEPT_BYTES = GIB // 2
+"""Of a slice, what a process cannot get."""
 
 
 def is_unified(card: GpuReport | None) -> bool:

@@ -91,8 +91,8 @@ def _lighter_methods(
 
 
 def _more_cards(draft: Draft, report: MemoryReport) -> _Steps:
-    """The same run sharded over the fewest cards that hold it; a laptop takes no second one."""
-    if "Laptop" in (report.gpu or ""):
+    """The same run over the fewest cards that hold it; laptops and slices take no second one."""
+    if "Laptop" in (report.gpu or "") or report.slice_memory_gb is not None:
         return None
     for count in _MORE_CARDS:
         if count <= report.gpu_count:

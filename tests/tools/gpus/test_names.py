@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tools.errors import AmbiguousGpuError, UnknownGpuError
-from tools.gpus import find_gpu, scan_gpus
+from tools.gpus import find_gpu, scan_gpus, slices_of
 from tools.units import MIB
 
 
@@ -198,3 +198,18 @@ def test_memory_without_a_card_is_a_class(written: str, usable_mib: int) -> None
 def test_what_is_no_card_is_not_guessed(name: str) -> None:
     with pytest.raises(UnknownGpuError):
         find_gpu(name)
+
+
+@pytest.mark.parametrize(
+    "text", ["管理员给我一个3g.40gb来跑", "分到的是1g.12gb那种", "got one 2g.20gb slice"]
+)
+def test_a_slice_is_read_without_blanks_around_it(text: str) -> None:
+    found = scan_gpus(text)
+    assert [m.match.slice_name for m in found] == [text[found[0].start : found[0].end]]
+
+
+def test_slices_of_a_card_are_listed_by_size() -> None:
+    profiles = slices_of("NVIDIA A100 SXM4 80GB")
+    assert [size for _, size in profiles] == sorted(size for _, size in profiles)
+    assert ("3g.40gb", 40.0) in profiles
+    assert slices_of("GeForce RTX 4090") == ()
