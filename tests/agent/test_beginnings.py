@@ -25,6 +25,7 @@ def test_a_greeting_is_greeted_and_asked_back(text: str) -> None:
         "is 8gb enough", "is 24 GB sufficient?", "能跑吗", "多少钱", "how much?", "够不够",
         "How do I make it faster?", "怎么让它快一点", "我想学AI,买什么电脑",
         "which cloud is best for AI",
+        "12g够不够啊 急", "大佬们 16gb够用不 在线等", "is 6 gb enough? honest answer pls",
         "what hardware do I need for AI", "我要炼丹 预算3000", "i have a laptop can i run chatgpt",
     ],
 )  # fmt: skip
@@ -39,6 +40,7 @@ def test_what_lacks_its_subject_is_asked_back(text: str) -> None:
     [
         "苹果多少钱一斤", "write me a poem about my laptop", "明天天气怎么样",
         "is milk good enough", "how much is a house in Paris",
+        "苹果8g够吗 求助", "手机8g够吗 急", "谁知道今天星期几 急",
         "will AI replace doctors?", "推荐一台打游戏的电脑",
     ],
 )  # fmt: skip

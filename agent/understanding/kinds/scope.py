@@ -160,8 +160,9 @@ def is_out_of_scope(
         has_history: Whether something was said before.
     """
     text = document.text
+    meant = _without_idioms(text)
     for name in ("harmful", "creative", "mining", "learning"):
-        if _group("decisive", name).has(text) and not (name == "creative" and _is_a_run(board)):
+        if _group("decisive", name).has(meant) and not (name == "creative" and _is_a_run(board)):
             return True
     if "outside" in asked and not any(board.has(slot) for slot in _WORK):
         return True
@@ -184,6 +185,15 @@ def is_out_of_scope(
     return not has_history or had_orders or _is_foreign(text)
 
 
+def _without_idioms(text: str) -> str:
+    """The text without turns of phrase that only sound like a crime ("what a steal").
+
+    >>> _without_idioms("0.45 an hour is a steal")
+    '0.45 an hour is        '
+    """
+    return blanked(text, [(hit.start, hit.end) for hit in table("scope", "idioms").find(text)])
+
+
 def _asks_to_begin(text: str, *, had_orders: bool) -> bool:
     return is_of_machines_for_ai(text) or (not had_orders and is_unfinished(text))
 
@@ -200,7 +210,9 @@ _AMOUNT = re.compile(r"\d+(?:\.\d+)?\s?(?:[gmt]i?b?(?![a-z])|vram|ram|¥|\$|%)?|
 def is_unfinished(text: str) -> bool:
     """Whether a text asks whether, how much or how fast, and names nothing that it asks it of.
 
-    >>> is_unfinished("能跑吗"), is_unfinished("is 8gb enough"), is_unfinished("苹果多少钱")
+    What begs for an answer names nothing either.
+
+    >>> is_unfinished("能跑吗"), is_unfinished("is 8gb enough, pls"), is_unfinished("苹果多少钱")
     (True, True, False)
     """
     asks = _group("unfinished", "asks")
@@ -208,8 +220,9 @@ def is_unfinished(text: str) -> bool:
     if not hits:
         return False
     left = blanked(text, [(hit.start, hit.end) for hit in hits])
-    small = _group("unfinished", "small").find(left)
-    left = blanked(left, [(hit.start, hit.end) for hit in small])
+    for name in ("pleading", "small"):
+        hits = _group("unfinished", name).find(left)
+        left = blanked(left, [(hit.start, hit.end) for hit in hits])
     return not _AMOUNT.sub("", left)
 
 
