@@ -6,14 +6,14 @@ from collections.abc import Generator, Sequence
 
 from agent.answer import Answer
 from agent.answering.money import cost
-from agent.answering.money.factors import Factor, factors_of, say_sum
+from agent.answering.money.factors import Factor, factors_of, product, say_sum
 from agent.answering.money.spans import Span, a_month, span_of
 from agent.answering.money.type_price import at_one_place, priced_type, undated_price
 from agent.answering.money.versus import say_versus
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
 from agent.answering.telling.machines import short_line
-from agent.answering.telling.numbers import hourly, usual_currency
+from agent.answering.telling.numbers import hourly, money, usual_currency
 from agent.request import Money, Request
 from agent.toolbox import ToolResult
 from agent.toolbox.offers import InstanceOut, PriceOut
@@ -31,7 +31,8 @@ Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 def applies(request: Request, context: Context) -> bool:
     """True for a sum whose factors are all given or stand in the catalog."""
     slots, span = request.slots, span_of(request)
-    if request.intent not in INTENTS or slots.budget is not None or slots.step_s is not None:
+    is_asked = request.intent in INTENTS or _is_of_cards_alone(request)
+    if not is_asked or slots.budget is not None or slots.step_s is not None:
         return False
     if slots.samples is not None or slots.tokens is not None or span is None:
         return False
@@ -47,15 +48,33 @@ def applies(request: Request, context: Context) -> bool:
     return is_money or is_lookup
 
 
+def _is_of_cards_alone(request: Request) -> bool:
+    """Whether cards, hours and a price are told, and nothing that runs on them."""
+    slots = request.slots
+    is_plan = request.intent == "multi_gpu_plan" and slots.first_price is not None
+    return is_plan and not slots.has_model and slots.method is None
+
+
 def compose(request: Request, context: Context) -> Plan:
     """The product, each factor told."""
-    draft = Draft(request.model_copy(update={"clarifying_question": None}))
-    span = span_of(request) or a_month()
+    update = {"clarifying_question": None, "marks": _marks_with_price(request, context)}
+    draft = Draft(request.model_copy(update=update))
+    request, span = draft.request, span_of(request) or a_month()
     price = _hourly_price(request, span)
     if price is None:
         return (yield from _of_type(draft, machine_meant(request, context), span))
     cards = yield from _cards_rented(draft)
     return _of_price(draft, price, span, cards)
+
+
+def _marks_with_price(request: Request, context: Context) -> tuple[str, ...]:
+    """What is said, and that a price taken over from an earlier turn is one card's."""
+    if "price" not in request.inherited:
+        return request.marks
+    said = next((r for r in reversed(context.earlier) if "price" in r.spans
+                 and "price" not in r.inherited), None)  # fmt: skip
+    each = said is not None and said.says("money.per_card")
+    return (*request.marks, "money.per_card") if each else request.marks
 
 
 def _hourly_price(request: Request, span: Span) -> Money | None:
@@ -108,11 +127,28 @@ def _of_price(draft: Draft, price: Money, span: Span, cards: int) -> Answer:
         draft.say("sums.card_hours", hours=f"{span.hours:g}", cards=cards, each=f"{hours:g}")
         span = Span(hours, "hours")
     draft.figure("price", price.amount, f"{currency}/h", sources=("user:price",))
-    say_sum(draft, factors_of(draft, span), price.amount, currency)
+    factors = factors_of(draft, span)
+    say_sum(draft, factors, price.amount, currency)
+    if cards == 1:
+        _say_of_each(draft, factors, price.amount, currency)
     if draft.request.slots.billing == "spot":
         draft.say("sums.versus_mind")
     draft.say("cost.excludes", importance=DETAIL)
     return draft.finish("not_applicable", intent="cost_estimate")
+
+
+def _say_of_each(draft: Draft, factors: Sequence[Factor], price: float, currency: str) -> None:
+    """What it comes to where the price is one card's, which was not said of several cards."""
+    slots = draft.request.slots
+    counted = {factor.key for factor in factors}
+    if not slots.gpu_count or slots.gpu_count < 2 or counted & {"cards", "machines"}:
+        return
+    if slots.instance is not None or slots.card_hours:
+        return
+    cost = price * product(factors) * slots.gpu_count
+    draft.figure("cards", slots.gpu_count, "1", sources=("user:gpu_count",))
+    draft.figure("cost_of_all", round(cost, 4), currency, formula="cost * cards")
+    draft.say("sums.if_each", cards=slots.gpu_count, cost=money(cost, currency, draft.language))
 
 
 def _of_type(draft: Draft, name: str | None, span: Span) -> Steps:

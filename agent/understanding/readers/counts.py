@@ -106,6 +106,25 @@ def read_counts(document: Document, board: Board) -> None:
     for pattern, count in ((_SINGLE, 1), (_JUST_ONE, 1), (_DUAL, 2)):
         for found in islice(pattern.finditer(text), _MOST_MATCHES):
             board.add("loose_count", count, found.start(), found.end(), weight=0.9)
+    _drop_priced_card(text, board)
+
+
+_PRICE_REACH = 2
+"""Characters between a price and the card that it is for."""
+
+
+def _drop_priced_card(text: str, board: Board) -> None:
+    """Forget the one card of "3.2 an hour a card" where another count says how many there are."""
+    counts = board.of("loose_count")
+    if not any(reading.value > 1 for reading in counts):
+        return
+    prices = [reading for reading in board.readings if reading.slot == "price"]
+    for reading in counts:
+        for price in prices:
+            first, last = sorted((reading, price), key=lambda r: r.start)
+            gap = text[first.end : last.start]
+            if reading.value == 1 and len(gap) <= _PRICE_REACH and not gap.strip():
+                board.readings = [r for r in board.readings if r is not reading]
 
 
 def _read_impossible(document: Document, board: Board) -> None:

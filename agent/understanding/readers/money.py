@@ -157,7 +157,8 @@ def _read_bare_rates(document: Document, board: Board) -> None:
     """Note the hourly price of what is rented, where only a number says it."""
     text = document.text
     clouds = table("money", "dollar_clouds").has(text)
-    if not (clouds or any(board.has(slot) for slot in _RENTED)):
+    names = clouds or table("money", "yuan_clouds").has(text) or table("money", "rented").has(text)
+    if not (names or any(board.has(slot) for slot in _RENTED)):
         return
     if any(reading.value.per == "hour" for reading in board.of("price")):
         return
