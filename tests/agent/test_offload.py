@@ -94,3 +94,24 @@ def test_the_hosts_bandwidth_that_was_said_sets_the_speed(question: str, gb_s: f
     assert figures["split speed value"] < gb_s / host_gb
     assert figures["split speed low"] < figures["split speed value"] < figures["split speed high"]
     assert not ungrounded(answer, question=question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "8G的4060能把qwen3-30b-a3b q4_k_m全部装进显存吗?反正激活才3B 内存32G",
+        "does Qwen2.5-32B Q4_K_M fit entirely in VRAM on a 3060 12GB? I have 64GB RAM",
+    ],
+)
+def test_asked_for_all_of_it_the_verdict_is_of_all_of_it(question: str) -> None:
+    """30.5e9 and 32.8e9 parameters at about 4.9 bits are 17 to 19 GiB; 8 and 12 GB are there."""
+    answer, _ = answered(question)
+    assert answer.verdict == "does_not_fit"
+    assert answer.memory is not None
+    assert answer.memory.low_bytes > 15 * GIB
+    assert "-ngl" in answer.text
+
+
+def test_all_of_it_is_not_asked_for_where_it_need_not_be_there() -> None:
+    answer, _ = answered("qwen3-14b q8_0在3060 12G上 不用全部放显存,内存32G 能跑吗")
+    assert answer.verdict == "fits"

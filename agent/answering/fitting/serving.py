@@ -16,7 +16,13 @@ from agent.answering.fitting.pipeline import judged_pipeline
 from agent.answering.fitting.shared_prefix import say_shared_prefix
 from agent.answering.hosts.layer_split import is_layer_split, say_layer_split
 from agent.answering.hosts.offload import can_offload, compose_offload
-from agent.answering.hosts.on_cpu import complains_of_cpu, say_on_cpu
+from agent.answering.hosts.on_cpu import (
+    complains_of_cpu,
+    is_short,
+    say_on_cpu,
+    say_whole,
+    wants_whole,
+)
 from agent.answering.hosts.unified import board_bytes, judged_on_board
 from agent.answering.plan import Call
 from agent.answering.renting.after_fit import rent_after
@@ -90,6 +96,10 @@ def serving(draft: Draft) -> Steps:
         chosen = yield from say_on_cpu(draft, split)
         verdict = "does_not_fit"
         _say_serving_details(draft, chosen, [], card)
+    elif split is not None and wants_whole(draft.request) and is_short(split):
+        say_whole(draft, split)
+        _say_serving_details(draft, split.report, [], card)
+        chosen, verdict = split.whole, "does_not_fit"
     elif split is not None:
         _say_serving_details(draft, split.report, [], card)
         if split.verdict != "fits":

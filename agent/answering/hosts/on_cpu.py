@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from agent.answering.hosts.offload import Split
+from agent.answering.hosts.offload import Split, asks_part_in_host
 from agent.answering.plan import Call
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import count, gib
@@ -18,6 +18,24 @@ from agent.toolbox.memory import MemoryReport
 def complains_of_cpu(request: Request) -> bool:
     """Whether a part runs on the CPU and that is what is wrong."""
     return request.says("hosts.partly_on_cpu") and request.says("hosts.annoyed")
+
+
+def wants_whole(request: Request) -> bool:
+    """Whether all of the model is to lie on the card, and no part in host memory."""
+    return request.says("hosts.whole_on_card") and not asks_part_in_host(request)
+
+
+def is_short(split: Split) -> bool:
+    """Whether the card is too small for all of it."""
+    return split.whole.verdict == "does_not_fit"
+
+
+def say_whole(draft: Draft, split: Split) -> None:
+    """That all of it does not fit on the card; what was told before it is the way out."""
+    whole = split.whole
+    draft.lead("on_cpu.whole", what=short_model(whole), need=gib(whole.process_bytes),
+               weights=gib(whole.weights_bytes), params=f"{whole.params / 1e9:.3g}B",
+               usable=gib(whole.usable_bytes or 0))  # fmt: skip
 
 
 def say_on_cpu(
