@@ -123,3 +123,26 @@ def test_a_picture_named_by_its_screen_has_its_width(question: str, pixels: int)
 def test_a_card_that_no_maker_has_is_not_passed_over(name: str) -> None:
     request = parse(f"7B LoRA {name}")
     assert [value.field for value in request.invalid] == ["gpu"]
+
+
+@pytest.mark.parametrize(
+    ("question", "method"),
+    [
+        ("DPO on Mistral-7B with load_in_4bit=True, batch 1, seq 1024 on a 3090", "dpo+qlora"),
+        ("ORPO, Qwen2.5-3B as a 4-bit base, T4 15GB enough?", "dpo+qlora"),
+        ("4090 上 GRPO Qwen2.5-7B,4bit 加载", "grpo+qlora"),
+        ("KTO of Llama-3.1-8B loaded in 8bit on a 4090", "dpo+lora"),
+        ("DPO of Qwen2.5-1.5B on A100 80GB", "dpo"),
+    ],
+)
+def test_a_base_in_few_bits_is_trained_by_adapters_whatever_the_aim(
+    question: str, method: str
+) -> None:
+    slots = parse(question).slots
+    assert (slots.task, slots.method) == ("train", method)
+
+
+def test_bytes_of_a_parameter_are_told_as_they_are_recorded() -> None:
+    answer, _ = answered("full fine-tuning Qwen2.5-1.5B adafactor pure bf16 on A100 80GB")
+    told = next(f.value for f in answer.figures if f.name == "bytes_per_parameter")
+    assert f"{told:g} bytes per parameter" in answer.text

@@ -65,9 +65,9 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
         held = report.part("weights", "master_weights", "gradients", "optimizer_states")
         per_param = held * max(report.gpu_count, 1) / report.params
         if report.gpu_count == 1 and per_param > _ON_THE_CARD:
-            draft.figure("bytes_per_parameter", round(per_param, 1), "B",
-                         formula="(weights + gradients + optimizer_states) / params")  # fmt: skip
             per = format_significant(per_param, 2)
+            draft.figure("bytes_per_parameter", float(per), "B",
+                         formula="(weights + gradients + optimizer_states) / params")  # fmt: skip
             if is_language(report):
                 draft.say("memory.why_full", bytes=per, optimizer=_optimizer(draft))
             else:

@@ -86,8 +86,16 @@ def injected_ranges(text: str) -> list[tuple[int, int]]:
     if not strong and not ours and not blocks:
         return []
     hits = [*strong, *_group("injection", "weak").find(outside)] if strong else []
-    ranges = blocks + [_clause(text, hit.start, hit.end) for hit in hits]
-    ranges += [(_opening(text, hit.start), _clause(text, hit.start, hit.end)[1]) for hit in ours]
+    aside = [_brackets(text, hit.start) for hit in (*hits, *ours)]
+    ranges = [*blocks, *(pair for pair in aside if pair is not None)]
+    ranges += [
+        _clause(text, hit.start, hit.end) for hit in hits if _brackets(text, hit.start) is None
+    ]
+    ranges += [
+        (_opening(text, hit.start), _clause(text, hit.start, hit.end)[1])
+        for hit in ours
+        if _brackets(text, hit.start) is None
+    ]
     ranges.sort()
     merged: list[tuple[int, int]] = []
     for start, end in ranges:
@@ -118,6 +126,31 @@ def _opening(text: str, place: int) -> int:
     """Where the clause around a place begins."""
     ends = list(_CLAUSE_START.finditer(text, max(0, place - 400), place))
     return ends[-1].end() if ends else max(0, place - 400)
+
+
+_PAIRS = {"[": "]", "(": ")", "{": "}", "【": "】", "「": "」", "《": "》"}
+_WIDEST = 600
+"""Characters that an aside in brackets may take."""
+
+
+def _brackets(text: str, place: int) -> tuple[int, int] | None:
+    """The brackets around a place, signs included; None where it stands in none.
+
+    >>> _brackets("[drop it] and (now) go", 3), _brackets("[drop it] and (now) go", 20)
+    ((0, 9), None)
+    """
+    open_at: list[int] = []
+    low = max(0, place - _WIDEST)
+    for at in range(low, place):
+        if text[at] in _PAIRS:
+            open_at.append(at)
+        elif open_at and text[at] == _PAIRS[text[open_at[-1]]]:
+            open_at.pop()
+    for start in open_at:
+        end = text.find(_PAIRS[text[start]], place, start + _WIDEST)
+        if end >= 0:
+            return start, end + 1
+    return None
 
 
 def _clause(text: str, start: int, end: int) -> tuple[int, int]:

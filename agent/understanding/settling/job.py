@@ -34,6 +34,8 @@ def settle_job(document: Document, board: Board, out: Resolution) -> None:
         scale, scales = None, []
     if goal is not None and goal.value == "rm":
         goal = None
+    if goal is not None and goal.value != "pretrain" and not scales:
+        scale = _scale_of_format({str(reading.value) for reading in formats})
     if goal is not None:
         out.put(
             "method",
@@ -47,6 +49,8 @@ def settle_job(document: Document, board: Board, out: Resolution) -> None:
         said = next((r for r in cues if r.value == task), None)
         out.put("task", task, said, inferred=said is None)
     _assumed_method(goal, scale if scale or not _is_partial(scales) else "partial", out)
+    if board.has("whole_without_adapter") and out.get("method") == "lora" and scale is None:
+        out.put("method", "full", inferred=True)
 
 
 _ADAPTERS = re.compile(
@@ -87,6 +91,17 @@ def _scale(scales: list[str], *, four_bit: bool) -> str | None:
         if scales and scales[0] == name:
             return name
     return scales[0] if scales and scales[0] in ("full", "lora") else None
+
+
+_FROZEN_FORMATS = ("int8", "gptq", "awq", "gptq-int8", "awq-int8", "fp4")
+"""Formats besides 4 bits of weights that cannot be trained themselves."""
+
+
+def _scale_of_format(formats: set[str]) -> str | None:
+    """Adapters, where the base that is to be trained is loaded in so few bits."""
+    if formats & {"int4", "nf4"}:
+        return "qlora"
+    return "lora" if formats & set(_FROZEN_FORMATS) else None
 
 
 def _task(document: Document, board: Board, out: Resolution) -> str | None:
@@ -131,8 +146,10 @@ def _samples_with_engine(board: Board, cues: list[Reading], out: Resolution) -> 
 
 
 def _says_how_trained(board: Board) -> bool:
-    """Whether an optimizer or the training of all parameters is named."""
-    return board.has("optimizer") or any(r.value == "full" for r in board.of("method_scale"))
+    """Whether an optimizer, the training of all parameters or what it aims at is named."""
+    aims = any(r.value != "rm" for r in board.of("method_goal"))
+    is_whole = any(r.value == "full" for r in board.of("method_scale"))
+    return board.has("optimizer") or is_whole or aims
 
 
 def _is_denied(document: Document, cue: Reading) -> bool:
