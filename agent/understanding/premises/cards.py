@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable
 
 from agent.understanding.premises.scene import Fields, Scene, short_name, sizes_of
+from agent.understanding.premises.types import type_carries
 from agent.understanding.readers.names import Card
 from tools.errors import UserInputError
 from tools.gpus import GpuSpec
 from tools.units import format_significant
 
 
-def _cc(card: Card) -> str:
-    return "?" if card.spec.compute_capability is None else f"{card.spec.compute_capability:.1f}"
+def _cc(spec: GpuSpec) -> str:
+    return "?" if spec.compute_capability is None else f"{spec.compute_capability:.1f}"
 
 
 def card_size(scene: Scene) -> list[Fields]:
@@ -206,18 +207,22 @@ def _pooled_class(scene: Scene) -> list[Fields]:
     return [{"count": count, "total": f"{total:g}", "each": f"{each:g}", "source": "rule:devices"}]
 
 
-def _unsupported(scene: Scene, words: str, flag: str) -> list[Card]:
+def _unsupported(scene: Scene, words: str, flag: str) -> list[GpuSpec]:
+    """Cards that a property is claimed of and that lack it; also those that misread types carry."""
     if not scene.claims(words):
         return []
     cards = [card for card in scene.cards if getattr(card.spec, flag) is False]
-    return [card for card in cards if scene.near(words, card) or len(scene.cards) == 1]
+    said = [c.spec for c in cards if scene.near(words, c) or len(scene.cards) == 1]
+    carried = (_spec_of(str(fields["card"])) for fields in type_carries(scene))
+    real = [spec for spec in carried if spec is not None and getattr(spec, flag) is False]
+    return list({spec.name: spec for spec in (*said, *real)}.values())
 
 
 def bf16(scene: Scene) -> list[Fields]:
     """BF16 on a card without it."""
     return [
-        {"card": short_name(card.spec.name), "cc": _cc(card), "source": card.spec.source.id}
-        for card in _unsupported(scene, "bf16", "bf16_supported")
+        {"card": short_name(spec.name), "cc": _cc(spec), "source": spec.source.id}
+        for spec in _unsupported(scene, "bf16", "bf16_supported")
     ]
 
 
@@ -226,14 +231,14 @@ def fp8(scene: Scene) -> list[Fields]:
     found: list[Fields] = []
     if scene.out.get("kv_cache_dtype") and scene.out.get("quantization") != "fp8":
         return found
-    for card in _unsupported(scene, "fp8", "fp8_supported"):
-        known = card.spec.compute_capability is not None
+    for spec in _unsupported(scene, "fp8", "fp8_supported"):
+        known = spec.compute_capability is not None
         found.append(
             {
-                "card": short_name(card.spec.name),
-                "cc_zh": f"(计算能力 {_cc(card)})" if known else "",
-                "cc_en": f" (compute capability {_cc(card)})" if known else "",
-                "source": card.spec.source.id,
+                "card": short_name(spec.name),
+                "cc_zh": f"(计算能力 {_cc(spec)})" if known else "",
+                "cc_en": f" (compute capability {_cc(spec)})" if known else "",
+                "source": spec.source.id,
             }
         )
     return found
@@ -242,9 +247,9 @@ def fp8(scene: Scene) -> list[Fields]:
 def flash_attention(scene: Scene) -> list[Fields]:
     """FlashAttention-2 on a card older than Ampere."""
     return [
-        {"card": short_name(card.spec.name), "cc": _cc(card), "source": card.spec.source.id}
-        for card in _unsupported(scene, "flash_attention", "flash_attention2_supported")
-        if card.spec.compute_capability is not None
+        {"card": short_name(spec.name), "cc": _cc(spec), "source": spec.source.id}
+        for spec in _unsupported(scene, "flash_attention", "flash_attention2_supported")
+        if spec.compute_capability is not None
     ]
 
 

@@ -208,7 +208,11 @@ def instance_card(scene: Scene) -> list[Fields]:
         labels = {label for family in lookup.families for label in family.gpu_labels}
         if not labels or lookup.kind == "unknown":
             continue
-        claimed = [card for card in scene.cards if card.start > mention.start - 40]
+        claimed = [
+            card
+            for card in scene.cards
+            if card.start > mention.start - 40 and not _is_set_against(scene.text, mention, card)
+        ]
         wrong = [card for card in claimed if not _is_one_of(card.name, labels)]
         sizes = {offer.gpu_memory_gb for offer in lookup.offers if offer.gpu_memory_gb}
         if not type_memory(scene):  # told with the memory of all cards as well
@@ -230,6 +234,17 @@ def instance_card(scene: Scene) -> list[Fields]:
             continue
         found.append(_card_fields(mention, (wrong or miscounted)[0], labels, counts))
     return found
+
+
+def _is_set_against(text: str, mention: InstanceMention, card: Any) -> bool:
+    """Whether a type and a card stand beside each other as two things ("gn6i 和 A10 哪个快")."""
+    low, high = sorted(((mention.start, mention.end), (card.start, card.end)))
+    between = text[low[1] : high[0]]
+    if scene_table("either").has(between):
+        return True
+    groups = ("set_beside", "slower_there", "exchanged")
+    is_compared = any(scene_table(name).has(between) for name in groups)
+    return is_compared and not scene_table("comes_with").has(between)
 
 
 def _is_larger(card: Any, sizes: set[float]) -> bool:

@@ -108,5 +108,9 @@ def sizes_of(name: str) -> list[float]:
     """Memory labels (GB) of all cards of one short name."""
     from tools.gpus import all_gpus
 
-    labels = {other.memory_label_gb for other in all_gpus() if short_name(other.name) == name}
+    labels = {
+        other.memory_label_gb
+        for other in all_gpus()
+        if short_name(other.name).removesuffix(" NVL") == name
+    }
     return sorted(label for label in labels if label)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent.understanding.lexicon.phrases import table
-from agent.understanding.premises.scene import Fields, Scene
+from agent.understanding.premises.scene import Fields, Scene, short_name
+from agent.understanding.readers.names import Card
 
 if TYPE_CHECKING:
     from tools.catalog import InstanceMention, InstanceOffer
@@ -37,32 +38,93 @@ class _Carried:
 
 
 def type_carries(scene: Scene) -> list[Fields]:
-    """A type said to be of a card that it does not carry."""
-    carried = _carried(scene)
-    if carried is None or scene.out.get("gpu") in (None, "none"):
-        return []
-    said = next((c for c in scene.cards if c.start >= carried.mention.end), None)
-    if said is None:
-        return []
-    between = scene.text[carried.mention.end : said.start]
-    if _CLAUSE.search(between) or table("premise_words", "either").has(between):
-        return []
-    if not _is_said_to_be(scene.text, carried.mention, between):
-        return []
-    words = said.spec.name.split()
-    series = next((w for w in words if any(c.isdigit() for c in w)), said.spec.name)
-    if series.casefold() in carried.card.casefold():
-        return []
-    return [
-        {
+    """Types said to be of a card that they do not carry."""
+    found: dict[str, Fields] = {}
+    for mention in scene.instances:
+        carried = _carried_by(mention, mention.text, scene.out.get("provider"))
+        said = _card_said_of(scene, mention) if carried is not None else None
+        if carried is None or said is None:
+            continue
+        words = said.spec.name.split()
+        series = next((w for w in words if any(c.isdigit() for c in w)), said.spec.name)
+        if series.casefold() in carried.card.casefold():
+            continue
+        found[carried.name] = {
             "name": carried.name, "said": series, "card": carried.card,
             "memory": f"{carried.memory_gb:g}", "source": carried.source,
-        }
-    ]  # fmt: skip
+            **_carriers(said, series, carried),
+        }  # fmt: skip
+    return list(found.values())
+
+
+_MOST_FAMILIES = 3
+
+
+def _carriers(said: Card, series: str, carried: _Carried) -> Fields:
+    """Families of the same cloud that do carry the card that was said."""
+    from tools.catalog import Need, offers_for
+    from tools.gpus import all_gpus
+
+    provider, name = carried.offer.provider, short_name(said.spec.name)
+    rows = tuple(row.name for row in all_gpus() if short_name(row.name) == name)
+    offers = offers_for(Need(gpu_names=rows), provider=provider).offers
+    parts = {offer.family for offer in offers if offer.is_slice}
+    told = list(dict.fromkeys(o.family for o in offers if o.family not in parts))[:_MOST_FAMILIES]
+    if not told:
+        return {"carriers_zh": "", "carriers_en": ""}
+    verb = "carries" if len(told) == 1 else "carry"
+    return {
+        "carriers_zh": f"{cloud_name(provider, 'zh')}带 {series} 的是 {'、'.join(told)}。",
+        "carriers_en": f" {', '.join(told)} {verb} the {series} at {cloud_name(provider, 'en')}.",
+    }
+
+
+def _card_said_of(scene: Scene, mention: InstanceMention) -> Card | None:
+    """The card that a type is said to have: behind a verb or as its own, or in front of it."""
+    text = scene.text
+    before = next((c for c in reversed(scene.cards) if c.end <= mention.start), None)
+    if before is not None and _is_said_in_front(text, before, mention):
+        return before
+    said = next((c for c in scene.cards if c.start >= mention.end), None)
+    if said is None or _names_another(scene, mention.end, said.start):
+        return None
+    between = text[mention.end : said.start]
+    if table("premise_words", "either").has(between):
+        return None
+    is_near = not _CLAUSE.search(between) and _is_said_to_be(text, mention, between)
+    return said if is_near or _is_its_own(between) else None
+
+
+def _names_another(scene: Scene, start: int, end: int) -> bool:
+    """Whether another type or cloud is named between two places."""
+    places = [m.start for m in scene.instances]
+    places += [r.start for r in scene.board.of("provider") if r.weight >= 1]
+    return any(start <= place < end for place in places)
+
+
+def _is_its_own(between: str) -> bool:
+    """Whether a card stands as what a type has: "gn6i's V100", "gn6i, liked for its V100"."""
+    owned = table("premise_words", "of_it").find(between)
+    if not owned or len(between) > _CLAIM_REACH or _SENTENCE.search(between):
+        return False
+    is_last = not between[owned[-1].end :].strip()
+    return is_last and (owned[-1].value == "its" or not between[: owned[-1].start].strip())
+
+
+def _is_said_in_front(text: str, card: Card, mention: InstanceMention) -> bool:
+    """Whether a card is put in front of a type as a part of it: "the A10-powered gn6i"."""
+    between = text[card.end : mention.start].strip(" -")
+    verbs = table("premise_words", "comes_with").find(text[max(0, card.start - 8) : card.start])
+    if between in ("powered", "based", "equipped", "backed"):
+        return True
+    return between == "的" and any(verb.end >= min(card.start, 8) - 1 for verb in verbs)
 
 
 def _is_said_to_be(text: str, mention: InstanceMention, between: str) -> bool:
     """Whether a verb joins a type and a card: "gn6i is a V100", "is gn6i a V100"."""
+    kind = table("premise_words", "kind_of_type").find(between)
+    if kind and kind[0].start <= 1:  # "g6 series uses the A10G"
+        between = between[kind[0].end :]
     verbs = table("premise_words", "is_said_to_be").find(between)
     if verbs:
         return verbs[0].start <= 1 and len(between) - verbs[0].end <= _NEAR_CARD
@@ -72,7 +134,8 @@ def _is_said_to_be(text: str, mention: InstanceMention, between: str) -> bool:
     return is_asked and between.strip() in ("a", "an", "the")
 
 
-_VERB_IN_FRONT = 8
+_VERB_IN_FRONT, _CLAIM_REACH = 8, 40
+_SENTENCE = re.compile(r"[。?？\n]|\.(?!\d)")
 
 
 def type_memory(scene: Scene) -> list[Fields]:
@@ -108,9 +171,14 @@ def _carried(scene: Scene) -> _Carried | None:
     name, provider = scene.out.get("instance"), scene.out.get("provider")
     if name is None or scene.out.get("instances") is not None or not scene.instances:
         return None
+    return _carried_by(scene.instances[0], str(name), provider)
+
+
+def _carried_by(mention: InstanceMention, name: str, provider: str | None) -> _Carried | None:
+    """The one kind of card that a type carries; None where it is not one."""
     from tools.catalog import find_instance
 
-    lookup = find_instance(str(name), provider)
+    lookup = find_instance(name, mention.provider or provider)
     offers = lookup.offers or tuple(o for family in lookup.families for o in family.offers)
     cards = {(o.gpu_name or o.gpu_model, o.card_memory_gb) for o in offers if o.category == "gpu"}
     if len(cards) != 1:
@@ -118,7 +186,7 @@ def _carried(scene: Scene) -> _Carried | None:
     card, memory = next(iter(cards))
     if not card or not memory:
         return None
-    return _Carried(scene.instances[0], str(name), str(card), float(memory), offers[0])
+    return _Carried(mention, name, str(card), float(memory), offers[0])
 
 
 def type_has_more(scene: Scene) -> list[Fields]:
