@@ -17,10 +17,15 @@ _PAIR = re.compile(
     r"(?P<link>[ ]{0,3}[:=][ ]{0,3}|[ ]{1,3})"
     r"(?P<value>\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\[[^\]\n]{0,300}\]|-?[^\s,;:=(){}\"'#\u3400-\u9fff]{1,120}(?:,(?=[a-z_]+[\s,])[a-z_,]+)?)"
 )
+_SENTENCE_ENDS = ".?!"
+"""Behind a setting that ends a sentence: "max_length=768. Will it work"."""
 _QUOTED_COMMAND = re.compile(r"[\"'][^\"'\n]{0,120}\s--?[a-z]")
 _EMPTY = re.compile(r"^[ \t]*(?P<key>[a-z][a-z0-9_]{1,47}):[ \t]*$", re.MULTILINE)
 """A line of YAML with nothing behind its key."""
 _SWITCH = re.compile(r"(?<![a-z0-9_.\-])--(?P<key>[a-z][a-z0-9_\-]{1,40})")
+_ON = ("true", "1", "yes", "on")
+_OFF = ("false", "0", "no", "off", "none", "null", "")
+_SWITCHED = (*_ON, *_OFF)
 _WEAK = 2
 """Keys that several programs share, of which so many together tell one."""
 _NUMERIC = {"int", "float", "tokens"}
@@ -61,7 +66,12 @@ def find_settings(document: Document) -> list[Setting]:
             found.append(Setting(key, "true", pair.start(), pair.end("key")))
             place = pair.end("key")
             continue
-        found.append(Setting(key, pair["value"].strip("\"'"), pair.start(), pair.end()))
+        value = pair["value"].rstrip(_SENTENCE_ENDS).strip("\"'")
+        if spaced and key in load("config_keys")["flags"] and value.lower() not in _SWITCHED:
+            found.append(Setting(key, "true", pair.start(), pair.end("key")))
+            place = pair.end("key")  # "--lora rank 16": a switch, and words behind it
+            continue
+        found.append(Setting(key, value, pair.start(), pair.end()))
         place = pair.end("link") if pair["value"].startswith(("{", "[{")) else pair.end()
     found += [
         Setting(line["key"], "", line.start("key"), line.end())
@@ -74,9 +84,6 @@ def find_settings(document: Document) -> list[Setting]:
         if switch.start() not in seen and key in load("config_keys")["flags"]:
             found.append(Setting(key, "true", switch.start(), switch.end()))
     return found
-
-
-_OFF = ("false", "0", "no", "off", "none", "null", "")
 
 
 def note_settings(
@@ -99,7 +106,7 @@ def note_settings(
             slot, kind = short[setting.key]
         if slot is not None:
             value = _value(setting, kind)
-        elif setting.key in flags and setting.value.lower() in ("true", "1", "yes", "on"):
+        elif setting.key in flags and setting.value.lower() in _ON:
             slot, value = flags[setting.key]
             value = True if value == "true" else value
         elif setting.key in flags and setting.value.lower() not in _OFF:

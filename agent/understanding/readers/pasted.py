@@ -11,7 +11,13 @@ from agent.understanding.lexicon.readings import Board
 from agent.understanding.lexicon.text import Document
 from agent.understanding.readers.config import find_settings, note_settings, program_of
 from agent.understanding.readers.logs import fields_of, has_marks, messages_in
-from agent.understanding.readers.pasted_config import config_in_lines, json_blocks, note_kind
+from agent.understanding.readers.pasted_config import (
+    config_in_lines,
+    is_whole_without_adapter,
+    json_blocks,
+    note_kind,
+    outside_blocks,
+)
 from tools.units import GIB, MIB, gib_from_bytes
 
 if TYPE_CHECKING:
@@ -61,11 +67,14 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
     program = _command(document, board, found)
     blocks = json_blocks(document, board)
     found += [pasted for pasted, _, _ in blocks]
-    settings = [s for s in settings if not any(low <= s.start < high for _, low, high in blocks)]
+    settings = outside_blocks(settings, blocks)
     described = None if blocks else config_in_lines(settings, board)
     found += [described] if described is not None else []
     kinds = program_of({setting.key for setting in settings})
     is_config = note_kind(settings, kinds, found, board) or described is not None
+    has_stages = any(p.kind == "deepspeed_json" for p in found)
+    if not program and is_whole_without_adapter(settings, kinds, has_stages=has_stages):
+        board.add("whole_without_adapter", True)
     is_pasted = bool(program) or is_config or any(p.kind.endswith("_json") for p in found)
     note_settings(
         document, board, settings, origin="pasted" if is_pasted else "said", program=program

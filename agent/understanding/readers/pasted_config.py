@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -23,6 +24,8 @@ _CONFIG_KEYS = (
     "shared_expert_intermediate_size", "quantization_config", "layer_types", "text_config",
 )  # fmt: skip
 _MANY = 3
+_SOME = 2
+"""Settings of training beside a model's name that make a paste a whole one."""
 
 
 def note_kind(
@@ -125,10 +128,60 @@ def json_blocks(document: Document, board: Board) -> list[tuple[Pasted, int, int
             pasted = _known_json(_as_written(document, place, end) or block, board, place, end)
             if pasted is not None:
                 found.append((pasted, place, end))
-                document.take(place, end)
-                board.add("quiet", True, place, end)
+                _take_block(document, board, place, end, keeps=pasted.kind != "hf_config")
         place = end
     return found
+
+
+_NAMES_MODEL = re.compile(
+    r"\"(?:model|base_model|model_name|model_id|model_path|model_name_or_path|model_id_or_path"
+    r"|pretrained_model_name_or_path)\"\s{0,4}:\s{0,4}\"(?P<name>[^\"\n]{2,120})\""
+)
+"""Where a block of settings says which model they are for."""
+
+
+def _take_block(document: Document, board: Board, start: int, end: int, *, keeps: bool) -> None:
+    """Set a block aside, but for the name of the model where it `keeps` one to read."""
+    named = _NAMES_MODEL.search(document.text, start, end) if keeps else None
+    pieces = [(start, end)] if named is None else [
+        (start, named.start("name")), (named.end("name"), end)
+    ]  # fmt: skip
+    for low, high in pieces:
+        document.take(low, high)
+        board.add("quiet", True, low, high)
+
+
+_ADAPTER_WORDS = ("lora", "peft", "adapter", "dora", "freeze", "tuner")
+
+
+def outside_blocks(settings: list[Setting], blocks: list[tuple[Pasted, int, int]]) -> list[Setting]:
+    """Settings but for fields of a model, and for the batch of all cards of DeepSpeed's."""
+    return [
+        setting
+        for setting in settings
+        if not any(
+            low <= setting.start < high
+            and (pasted.kind == "hf_config" or setting.key == "train_batch_size")
+            for pasted, low, high in blocks
+        )
+    ]
+
+
+def is_whole_without_adapter(
+    settings: list[Setting], kinds: dict[str, int], *, has_stages: bool
+) -> bool:
+    """Whether a training's settings name their model and no adapter: all weights are trained.
+
+    Programs that train adapters unless told otherwise are left out, and so are a few settings
+    that are picked from a file. `has_stages`: a block of DeepSpeed's stands among them.
+    """
+    rows = load("config_keys")
+    keys = {setting.key for setting in settings}
+    if kinds.keys() & set(rows["adapter_by_default"]) or not keys & set(rows["names_model"]):
+        return False
+    if any(word in f"{s.key} {s.value}".lower() for s in settings for word in _ADAPTER_WORDS):
+        return False
+    return len(keys & set(rows["tells_training"])) + has_stages >= _SOME
 
 
 def _as_written(document: Document, start: int, end: int) -> dict[str, Any] | None:
