@@ -12,6 +12,7 @@ from agent.answering.failures.logged_card import on_logged_card, say_logged_card
 from agent.answering.failures.symptoms import (
     free_bytes,
     grows,
+    is_explained,
     pasted,
     say_checks,
     say_remedies,
@@ -165,7 +166,8 @@ def _verdict(request: Request, found: Found, *, is_blocked: bool) -> Verdict:
     if is_blocked:
         return "does_not_fit" if found.verdict == "does_not_fit" else "depends"
     has_log = pasted(request, "cuda_oom") is not None or says_no_blocks(request)
-    if symptoms_of(request) and found.verdict != "not_applicable":
+    symptoms = symptoms_of(request)
+    if symptoms and found.verdict != "not_applicable" and not is_explained(found, symptoms):
         return found.verdict if has_log and found.verdict == "does_not_fit" else "depends"
     if found.verdict == "does_not_fit":
         return found.verdict

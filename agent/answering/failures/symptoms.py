@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agent.answering.telling.draft import HEAD, Draft
+from agent.answering.telling.found import Found
 from agent.request import Pasted, Request
 from tools.units import GIB, MIB
 
@@ -123,6 +124,17 @@ def say_remedies(draft: Draft) -> None:
 
 _NO_NEED = ("grows", "one_used")
 """Causes that no change of the run's need takes away."""
+
+
+_BEFORE_ANY_WORK = {"at_load", "host_load", "at_step"}
+"""Failures of a run that never got going: too large a need explains them."""
+
+
+def is_explained(found: Found, symptoms: list[str]) -> bool:
+    """Whether even the lower end of the need is more than the card gives, and nothing ran yet."""
+    report = found.report
+    is_short = report is not None and report.low_bytes > (report.usable_bytes or 0)
+    return found.verdict == "does_not_fit" and is_short and set(symptoms) <= _BEFORE_ANY_WORK
 
 
 def say_symptoms(draft: Draft) -> list[str]:

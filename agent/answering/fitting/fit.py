@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.answering.concepts import compare
-from agent.answering.failures.symptoms import pasted, say_symptoms
+from agent.answering.failures.symptoms import is_explained, pasted, say_symptoms
 from agent.answering.fitting.serving import serving
 from agent.answering.fitting.training import training
 from agent.answering.fitting.unsaid import no_model
@@ -36,6 +36,6 @@ def compose(request: Request, context: Context) -> Plan:
     found = yield from steps
     symptoms = say_symptoms(draft)
     verdict = found.verdict
-    if symptoms and verdict != "not_applicable":
+    if symptoms and verdict != "not_applicable" and not is_explained(found, symptoms):
         verdict = "depends"
     return draft.finish(verdict, memory=found.memory, slots=settled(found))

@@ -16,7 +16,7 @@ from agent.answering.money.rent_budget import (
 )
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting.misses import is_near, miss_line
-from agent.answering.renting.renting import default_provider, default_region
+from agent.answering.renting.renting import covered_provider, default_region, say_not_covered
 from agent.answering.renting.standing import say_standing, standing_offer
 from agent.answering.renting.unpriced import say_unpriced
 from agent.answering.renting.unsized import not_sized, without_model
@@ -124,7 +124,7 @@ def search_call(draft: Draft, method: str | None, *, by_rate: bool = False) -> C
         by_rate: Put in order by the price of an hour even where the amount of work is known.
     """
     slots = draft.request.slots
-    provider = default_provider(draft)
+    provider = covered_provider(draft)
     providers = slots.providers or ((provider,) if provider else ())
     arguments: dict[str, Any] = {
         **_free(draft, method),
@@ -174,6 +174,7 @@ def _tell(
         _tell_roomier(draft, found)
     elif found and found[0].offers:
         _tell_offers(draft, found[0], what)
+        say_not_covered(draft)
     else:
         _tell_none(draft, need, what)
     for result in results:

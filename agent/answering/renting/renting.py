@@ -7,7 +7,12 @@ from collections.abc import Generator, Sequence
 from agent.answering.fitting.kernels import runs_on
 from agent.answering.plan import Call
 from agent.answering.telling.draft import BODY, DETAIL, Draft
-from agent.answering.telling.machines import cheapest_by_card, short_line, smallest_by_card
+from agent.answering.telling.machines import (
+    cheapest_by_card,
+    provider_name,
+    short_line,
+    smallest_by_card,
+)
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import joined
 from agent.toolbox import ToolResult
@@ -33,6 +38,26 @@ def default_provider(draft: Draft) -> str | None:
     if slots.provider is None and slots.budget is not None and slots.budget.currency == "USD":
         return None if slots.providers else "aws"
     return slots.provider or (None if slots.providers else "alibaba")
+
+
+def covered_provider(draft: Draft) -> str | None:
+    """The cloud to look for machines in: one that the catalog has no rows of gives way."""
+    from tools.catalog import covered_providers
+
+    slots = draft.request.slots
+    asked = slots.provider
+    if asked is None or slots.providers or asked in covered_providers():
+        return default_provider(draft)
+    free = slots.model_copy(update={"provider": None})
+    return default_provider(Draft(draft.request.model_copy(update={"slots": free})))
+
+
+def say_not_covered(draft: Draft) -> None:
+    """That the machines told are another cloud's, where the catalog has none of the one named."""
+    asked, told = draft.request.slots.provider, covered_provider(draft)
+    if asked is not None and told is not None and told != asked:
+        draft.say("renting.not_covered", asked=provider_name(draft, asked),
+                  told=provider_name(draft, told))  # fmt: skip
 
 
 def default_region(draft: Draft) -> str | None:
@@ -135,7 +160,7 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
                 "min_gpu_count": count,
                 "max_gpu_count": count,
                 "min_memory_gib": host_gib(draft, report),
-                "provider": default_provider(draft),
+                "provider": covered_provider(draft),
                 "region": default_region(draft),
                 "limit": 50,
             },
@@ -165,3 +190,4 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
     else:
         draft.say("renting.fitting_cards", cards=names, importance=DETAIL)
     say_offers(draft, best, title="renting.fitting")
+    say_not_covered(draft)

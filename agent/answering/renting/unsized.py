@@ -7,7 +7,7 @@ from collections.abc import Generator
 from agent.answer import Answer
 from agent.answering.plan import Call
 from agent.answering.renting.catalog import entry_types
-from agent.answering.renting.renting import cards_to_rent, default_provider
+from agent.answering.renting.renting import cards_to_rent, covered_provider
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.found import failed
 from agent.answering.telling.numbers import gib
@@ -28,7 +28,7 @@ def not_sized(draft: Draft, result: ToolResult) -> Steps:
     if gpu is not None and draft.request.slots.has_card:
         yield from cards_to_rent(draft, gpu, count=draft.request.slots.gpu_count or 1)
     else:
-        yield from entry_types(draft, default_provider(draft))
+        yield from entry_types(draft, covered_provider(draft))
     return draft.finish("depends" if draft.request.slots.task else "not_applicable")
 
 
@@ -52,7 +52,7 @@ def without_model(draft: Draft) -> Steps:
             name = method_name(draft, method)
             lines.append(draft.phrase("rent.row", size=f"{size:g}", method=name, need=need))
     draft.bullets(lines)
-    yield from entry_types(draft, default_provider(draft))
+    yield from entry_types(draft, covered_provider(draft))
     say_cited(draft, passages_in(results)[:2])
     question = draft.request.clarifying_question or draft.phrase("rent.ask_question")
     answer = draft.finish("depends" if slots.task else "not_applicable")
