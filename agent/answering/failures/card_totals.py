@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.answering.failures.logged_card import total_row
+from agent.answering.failures.logged_card import say_slice, sliced_card, total_row
 from agent.answering.failures.symptoms import pasted
 from agent.answering.plan import Context, Plan
 from agent.answering.telling.draft import BODY, HEAD, Draft
@@ -29,8 +29,17 @@ def applies(request: Request, context: Context) -> bool:
     found = _row(request) if is_asked and sources > 1 and not is_run else None
     if found is None:
         return False
+    if _slice_mib(request) is not None:
+        return True
     sizes = _sizes(request, found[0])
     return sizes > 1 or (sizes == 1 and request.says("failures.total_of_label"))
+
+
+def _slice_mib(request: Request) -> float | None:
+    """A total that was shown, MiB, which can only be that of a part of the card named."""
+    shown = request.amounts.get("failures.shown_mib", ())
+    parts = [mib for mib in shown if sliced_card(request, mib) is not None]
+    return parts[0] if len(parts) == 1 else None
 
 
 def _sizes(request: Request, spec: GpuSpec) -> int:
@@ -66,6 +75,10 @@ def compose(request: Request, context: Context) -> Plan:
     found = _row(request)
     assert found is not None, "applies asks for it"
     spec, known = found
+    part = _slice_mib(request)
+    if part is not None:
+        say_slice(draft, round(part * MIB))
+        return draft.finish("not_applicable", intent="oom_diagnosis")
     results = yield (guidance_call(request, k=1),)
     draft.use(*results)
     usable = (spec.memory_usable_mib or 0) * MIB

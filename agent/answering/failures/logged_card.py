@@ -7,7 +7,7 @@ from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import joined
 from agent.request import Pasted, Request
 from agent.toolbox.totals import CardTotal, card_total
-from tools.gpus import GpuSpec
+from tools.gpus import GpuSpec, all_gpus
 from tools.units import GIB, MIB
 
 _LABELS = (4, 6, 8, 10, 11, 12, 16, 20, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141, 192)
@@ -31,10 +31,36 @@ def on_logged_card(request: Request, log: Pasted) -> Request:
 def say_logged_card(draft: Draft, log: Pasted) -> None:
     """Which cards show the total of the log, where no card was named."""
     total: int = log.fields.get("total_bytes") or 0
+    if say_slice(draft, total):
+        return
     known = card_total(total / MIB) if total else None
     if known is None or draft.request.slots.has_card or draft.request.slots.instance is not None:
         return
     total_row(draft, known, total)
+
+
+_WHOLE = 0.75
+"""Share of a card's memory below which a total is that of a part of it."""
+
+
+def sliced_card(request: Request, total_mib: float) -> GpuSpec | None:
+    """The card that was named, where a total, MiB, can only be that of a part of it."""
+    card = next((spec for spec in all_gpus() if spec.name == request.slots.gpu), None)
+    usable = card.memory_usable_mib if card is not None else None
+    return card if usable and 0 < total_mib < _WHOLE * usable else None
+
+
+def say_slice(draft: Draft, total: int) -> bool:
+    """Tells that a total, bytes, is that of a slice of the named card; False for any other."""
+    card = sliced_card(draft.request, total / MIB)
+    if card is None:
+        return False
+    usable = card.memory_usable_mib or 0
+    draft.figure("total_shown", total, "B", sources=("user:total",))
+    draft.figure("whole_card", usable * MIB, "B", sources=(f"data:gpus.csv#{card.name}",))
+    key = "slice_mig" if card.mig else "slice_vgpu"
+    draft.lead(f"symptoms.{key}", total=gib(total), card=card.name, whole=gib(usable * MIB))
+    return True
 
 
 def total_row(draft: Draft, known: CardTotal, total: int) -> None:

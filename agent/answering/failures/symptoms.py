@@ -34,6 +34,7 @@ _SYMPTOMS = (
     _Symptom("failures.at_load", "any"),
     _Symptom("failures.host_load", "any"),
     _Symptom("failures.later", "train"),
+    _Symptom("failures.first_card", "train"),
     _Symptom("failures.one_used", "train"),
     _Symptom("failures.several", "infer"),
     _Symptom("failures.slow_parallel", "infer", least_cards=2),

@@ -269,7 +269,10 @@ def _say_serving_details(
     say_why(draft, chosen)
     if chosen.gpu_count > 1 and not is_layer_split(draft, chosen):
         key = "layers_dealt" if (slots.pp or 1) > 1 and (slots.tp or 1) == 1 else "tensor_parallel"
-        draft.say(f"memory.{key}", count=chosen.gpu_count, weights=gib(chosen.weights_bytes))
+        whole = chosen.weights_bytes * chosen.gpu_count
+        draft.figure("weights_in_all", whole, "B", formula="weights * cards")
+        draft.say(f"memory.{key}", count=chosen.gpu_count, weights=gib(chosen.weights_bytes),
+                  whole=gib(whole))  # fmt: skip
         say_total(draft, chosen)
     changes = say_changes(draft, chosen) if chosen.verdict != "fits" else []
     if _could_split(draft, chosen) or _is_short_of_server(draft, chosen):

@@ -23,6 +23,7 @@ from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 
 _LISTED = 4
+_WITHOUT_CUDA = ("AMD ", "Radeon", "Intel ")
 _BEARERS = ("alibaba", "aws", "huawei", "tencent")
 """Clouds whose types share names such as g6.xlarge."""
 
@@ -145,6 +146,8 @@ def _tell(draft: Draft, report: InstancesReport) -> bool:
     elif report.instances:
         draft.say("catalog.example", line=instance_line(draft, report.instances[0]),
                   importance=DETAIL)  # fmt: skip
+    if gpu_rows and all((row.gpu_name or "").startswith(_WITHOUT_CUDA) for row in gpu_rows):
+        draft.say("catalog.no_cuda")
     if report.elsewhere:
         clouds = ", ".join(provider_name(draft, p) for p in report.elsewhere)
         draft.say("catalog.elsewhere", clouds=clouds, name=quoted(report.given or ""))

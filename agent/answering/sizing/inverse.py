@@ -295,8 +295,10 @@ def _tell_hints(draft: Draft, goal: Goal, found: LimitReport) -> None:
         draft.say("inverse.grow", importance=DETAIL)
     if found.memory.gpu_count > 1:
         key = "sharded" if found.memory.task == "train" else "tensor_parallel"
+        whole = found.memory.weights_bytes * found.memory.gpu_count
+        draft.figure("weights_in_all", whole, "B", formula="weights * cards")
         draft.say(f"memory.{key}", count=found.memory.gpu_count,
-                  weights=gib(found.memory.weights_bytes))  # fmt: skip
+                  weights=gib(found.memory.weights_bytes), whole=gib(whole))  # fmt: skip
     if goal == "fewest_cards" and (found.value or 0) > _NODE:
         _say_machines(draft, found.value or 0)
 
