@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from agent.answer import Verdict
+from agent.answering.hosts.table_ram import TableFit, table_fit
 from agent.answering.hosts.tables import is_for_host
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting.catalog import entry_types
@@ -17,8 +18,10 @@ from agent.answering.telling.numbers import duration, gib, hourly, quoted
 from agent.answering.telling.run_words import joined
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
+from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
-from agent.toolbox.placement import OptionOut, PlacementReport
+from agent.toolbox.offers import InstanceOut
+from agent.toolbox.placement import OptionOut, PlacementReport, ReasonOut
 from tools.units import bytes_from_gb, format_significant
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(t|g|m)b?", re.IGNORECASE)
@@ -57,13 +60,23 @@ def compose(request: Request, context: Context) -> Plan:
     for result in results:
         if isinstance(result.report, InstancesReport):
             _say_instance(draft, result.report, is_enough=is_enough)
+    table = None
     if report is not None:
-        verdict = _tell(draft, report, asked)
+        table = yield from table_fit(draft, _machine_named(results))
+        verdict = _tell(draft, report, asked, table)
     else:
         draft.say("placement.general", importance=HEAD)
         yield from entry_types(draft, default_provider(draft))
     say_cited(draft, passages_in(results)[:2])
-    return draft.finish(verdict)
+    memory = table.memory if table is not None else None
+    is_of_table = table is not None and request.intent == "io_bottleneck"
+    return draft.finish(verdict, memory=memory, intent="ecs_vs_gpu" if is_of_table else None)
+
+
+def _machine_named(results: tuple[ToolResult, ...]) -> InstanceOut | None:
+    """The one type that was looked up."""
+    reports = (r.report for r in results if isinstance(r.report, InstancesReport))
+    return next((r.instances[0] for r in reports if r.kind == "type" and r.instances), None)
 
 
 def _arguments(request: Request) -> dict[str, Any] | None:
@@ -112,16 +125,16 @@ def _work(draft: Draft) -> str:
     return draft.phrase("placement.this_work")
 
 
-def _tell(draft: Draft, report: PlacementReport, asked: Request) -> Verdict:
+def _tell(draft: Draft, report: PlacementReport, asked: Request, table: TableFit | None) -> Verdict:
     is_optional = report.reason("faster_on_gpu") is not None and _cpu_hours(report) <= _A_DAY_H
-    key = {"cpu": "cpu", "managed": "managed"}.get(report.kind, "gpu")
     rate = item_work.record_load(draft, asked)
     copes = is_optional and rate is None and _has_machine(draft.request)
+    key = {"cpu": "cpu", "managed": "managed"}.get(report.kind, "gpu")
     if key == "gpu" and is_optional:
-        key = "cpu_copes" if copes else "gpu_optional"
+        key = "cpu_copes" if copes and table is None else "gpu_optional"
     if not (report.needs_gpu and rate is not None and _say_load(draft, report, rate)):
         draft.say(f"placement.{key}", work=_work(draft), importance=HEAD)
-    for reason in report.reasons:
+    for reason in report.reasons if table is None else _without_memory(report):
         _reason(draft, report, reason.code, reason.values, reason.detail)
     size_gb = data_gb(draft.request.slots.dataset)
     if size_gb is not None:
@@ -140,6 +153,18 @@ def _tell(draft: Draft, report: PlacementReport, asked: Request) -> Verdict:
     if items:
         draft.say("placement.managed_too", items=joined(draft, items), importance=DETAIL)
     draft.assume(report.assumptions)
+    if table is not None and table.verdict != "fits":
+        return table.verdict
+    return _verdict(draft, report, copes=copes)
+
+
+def _without_memory(report: PlacementReport) -> list[ReasonOut]:
+    """The reasons beside the memory, which was told."""
+    return [reason for reason in report.reasons if reason.code != "host_memory"]
+
+
+def _verdict(draft: Draft, report: PlacementReport, *, copes: bool) -> Verdict:
+    """What the place says of the job: done there, open, or nothing to judge."""
     if report.kind != "cpu":
         return "fits" if copes else "depends"
     if report.reason("library_without_gpu_code") and draft.request.says("hosts.faster"):

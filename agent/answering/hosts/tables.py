@@ -57,8 +57,10 @@ def is_for_host(request: Request) -> bool:
         return True
     if request.intent in _OF_A_SERVICE and _is_small_service(request):
         return True
+    is_table = name in _OF_TABLES
+    if request.intent == "io_bottleneck" and is_table:
+        return bool(slots.rows and slots.columns and slots.gpu_util_pct is None)
     if request.intent not in _OF_A_RUN or slots.has_card:
         return False
-    is_table = name in _OF_TABLES
     is_small = any(word in name for word in _SMALL) and try_find_model(name) is None
     return is_table or is_small
