@@ -146,7 +146,7 @@ def _tell(draft: Draft, report: InstancesReport) -> bool:
     elif report.instances:
         draft.say("catalog.example", line=instance_line(draft, report.instances[0]),
                   importance=DETAIL)  # fmt: skip
-    if gpu_rows and all((row.gpu_name or "").startswith(_WITHOUT_CUDA) for row in gpu_rows):
+    if gpu_rows and all((row.gpu or "").startswith(_WITHOUT_CUDA) for row in gpu_rows):
         draft.say("catalog.no_cuda")
     if report.elsewhere:
         clouds = ", ".join(provider_name(draft, p) for p in report.elsewhere)
