@@ -44,6 +44,7 @@ from agent.understanding.readers.pasted import read_pasted
 from agent.understanding.readers.pictures import read_pictures_made
 from agent.understanding.readers.processors import read_processor
 from agent.understanding.readers.quantities import read_quantities
+from agent.understanding.readers.recurrence import read_recurrence
 from agent.understanding.readers.regions import read_regions
 from agent.understanding.readers.sizes import read_active, read_products, read_sizes
 from agent.understanding.readers.tallies import read_tallies
@@ -122,6 +123,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_in_and_out(document, board)
     read_other_kinds(document, board)
     read_step_rates(document, board)
+    read_recurrence(document, board)
     read_durations(document, board)
     read_rates(document, board)
     read_data_amounts(document, board)

@@ -16,7 +16,7 @@ from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.billing import BillingReport
 from agent.toolbox.catalog import InstancesReport
-from agent.toolbox.offers import InstanceOut, SpotOut
+from agent.toolbox.offers import InstanceOut, PriceOut, SpotOut
 from tools.units import HOURS_PER_MONTH, format_significant
 
 _DAYS_OF_MONTH = HOURS_PER_MONTH / 24
@@ -31,7 +31,9 @@ def applies(request: Request, context: Context) -> bool:
     """True for ways of billing set against each other, or a subscription's price, of a machine."""
     slots = request.slots
     is_named = slots.instance is not None or (slots.has_card and not slots.has_model)
-    if not is_named or slots.budget is not None or slots.price is not None or slots.discount:
+    if not is_named or slots.budget is not None or slots.price is not None:
+        return False
+    if slots.discount and not _is_of_subscription(request):
         return False
     if request.says("billing.compared"):
         return request.intent in ("cost_estimate", "catalog_lookup", "spot_checkpoint") or (
@@ -49,6 +51,8 @@ def compose(request: Request, context: Context) -> Plan:
     row = report.instance
     if not report.monthly:
         draft.say("billing.no_price", type=row.instance_type, importance=HEAD)
+    elif request.slots.discount and row.price is not None and row.price.per == "hour":
+        say_discounted(draft, row, row.price, request.slots.discount)
     else:
         _say_subscription(draft, report)
         _say_months(draft, report)
@@ -61,6 +65,44 @@ def compose(request: Request, context: Context) -> Plan:
     return draft.finish("depends", intent="cost_estimate")
 
 
+def _is_of_subscription(request: Request) -> bool:
+    """Whether the discount that was said is that of a month's or a year's rent."""
+    is_spot = request.slots.billing == "spot" or request.says("money.taken_away")
+    return request.says("billing.compared") and not is_spot
+
+
+def say_discounted(draft: Draft, row: InstanceOut, price: PriceOut, share: float) -> None:
+    """A subscription at a share of the price on demand: from how many hours of a month it pays."""
+    hours = hours_of_month(draft.request) or float(HOURS_PER_MONTH)
+    amount, currency = float(price.amount), price.currency
+    full, limit = float(HOURS_PER_MONTH), HOURS_PER_MONTH * share
+    used, rent, daily = amount * hours, amount * full * share, limit / float(_DAYS_OF_MONTH)
+    draft.figure("discount", round(share * 100, 1), "%", sources=("user:discount",))
+    for name, value, unit, formula in (
+        ("hours of use", hours, "h", "hours a day * 30.4"),
+        ("on demand for the hours", round(used, 2), currency, "price * hours"),
+        ("month by subscription", round(rent, 2), currency, "price * 730 h * discount"),
+        ("break-even hours", limit, "h", "730 h * discount"),
+        ("hours a day", daily, "h", "hours a month / 30.4"),
+        ("difference", round(abs(rent - used), 2), currency, "subscription - on demand"),
+    ):
+        draft.figure(name, value, unit, formula=formula)
+    is_rent = rent < used
+    draft.say(
+        "billing.discounted_rent" if is_rent else "billing.discounted_hours",
+        hours=f"{hours:.0f}",
+        used=money(used, currency, draft.language),
+        rent=money(rent, currency, draft.language),
+        share=f"{round(share * 100, 1):g}%",
+        saved=money(abs(rent - used), currency, draft.language),
+        importance=HEAD,
+    )
+    draft.say("billing.discounted_limit", limit=f"{limit:.0f}", daily=format_significant(daily, 2),
+              importance=HEAD)  # fmt: skip
+    draft.add(_type(row) + draft.phrase("machines.in_brackets", text=cards_text(draft, row))
+              + " " + price_text(draft, price))  # fmt: skip
+
+
 def hours_of_month(request: Request) -> float | None:
     """Hours of use a month, where they were said."""
     daily = next(iter(request.amounts.get("billing.hours_a_day", ())), None)
@@ -69,6 +111,8 @@ def hours_of_month(request: Request) -> float | None:
     monthly = next(iter(request.amounts.get("billing.hours_a_month", ())), None)
     if monthly is not None:
         return monthly
+    if request.slots.days is not None and request.slots.hours is not None:
+        return min(request.slots.hours, float(HOURS_PER_MONTH))
     if daily is not None:
         return min(daily * _DAYS_OF_MONTH, float(HOURS_PER_MONTH))
     hours = request.slots.hours

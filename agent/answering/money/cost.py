@@ -9,6 +9,7 @@ from typing import Any
 from agent.answer import Answer, Verdict
 from agent.answering.concepts import concept
 from agent.answering.money import spot
+from agent.answering.money.recurring import say_recurring
 from agent.answering.money.spans import Span, a_month, span_of
 from agent.answering.money.type_price import undated_price
 from agent.answering.plan import Call, Context, Plan
@@ -227,6 +228,7 @@ def _say_cheapest_for(draft: Draft, row: InstanceOut, price: PriceOut, span: Spa
               cost=draft.about_money("cost of the hours", total, price.currency,
                                      formula="price * hours"),
               importance=HEAD)  # fmt: skip
+    say_recurring(draft)
 
 
 def _types_found(

@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from agent.answer import Answer
 from agent.answering.money import cost
 from agent.answering.money.factors import Factor, factors_of, product, say_sum
+from agent.answering.money.recurring import say_recurring
 from agent.answering.money.spans import Span, a_month, span_of
 from agent.answering.money.type_price import at_one_place, priced_type, undated_price
 from agent.answering.money.versus import say_versus
@@ -164,6 +165,7 @@ def _of_type(draft: Draft, name: str | None, span: Span) -> Steps:
         if draft.request.slots.billing == "subscription":
             cost.say_subscription(draft, row)
         row = yield from _say_priced(draft, row, row.price, factors)
+    say_recurring(draft)
     draft.add(short_line(draft, row))
     if row.price is not None or undated_price(row) is not None:
         draft.say("cost.excludes", importance=DETAIL)

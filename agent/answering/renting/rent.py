@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.answering.concepts import concept
 from agent.answering.hosts.host import compose_host, is_host_question
+from agent.answering.money.recurring import say_recurring
 from agent.answering.money.rent_budget import (
     hours_held,
     is_covered,
@@ -14,6 +15,7 @@ from agent.answering.money.rent_budget import (
     period_of,
     say_budget,
 )
+from agent.answering.money.spans import span_of
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting.misses import is_near, miss_line
 from agent.answering.renting.renting import covered_provider, default_region, say_not_covered
@@ -131,7 +133,7 @@ def search_call(draft: Draft, method: str | None, *, by_rate: bool = False) -> C
         "providers": providers,
         "region": default_region(draft),
         "spot": slots.billing == "spot",
-        "hours": slots.hours,
+        "hours": None if _is_all_month(draft.request) else slots.hours,
     }
     work = _work(draft) if slots.task == "train" and not by_rate else {}
     if work and slots.hours is not None and draft.request.says("speed.deadline"):
@@ -145,6 +147,12 @@ def search_call(draft: Draft, method: str | None, *, by_rate: bool = False) -> C
         arguments["budget_currency"] = slots.budget.currency or usual_currency(draft.language)
         arguments["budget_per"] = {"hour": "hour", "month": "month"}.get(period, "run")
     return Call("recommend", {k: v for k, v in arguments.items() if v is not None})
+
+
+def _is_all_month(request: Request) -> bool:
+    """Whether the hours said are those of a machine that is never switched off."""
+    span = span_of(request)
+    return span is not None and span.key == "month"
 
 
 def _work(draft: Draft) -> dict[str, Any]:
@@ -228,10 +236,12 @@ def _tell_offers(draft: Draft, found: RecommendReport, what: str) -> None:
     ]
     if best.hours is not None and best.cost_of_job is not None:
         cost = draft.about_money("job", best.cost_of_job, best.currency, formula="price * hours")
-        costs.append(
-            draft.phrase("rent.job", hours=duration(best.hours, draft.language), cost=cost)
-            + _setup_text(draft, found)
-        )
+        if say_recurring(draft):
+            draft.say("recurring.cost", hours=f"{draft.request.slots.hours:g}", cost=cost,
+                      importance=HEAD)  # fmt: skip
+        else:
+            told = draft.phrase("rent.job", hours=duration(best.hours, draft.language), cost=cost)
+            costs.append(told + _setup_text(draft, found))
     say_budget(draft, best)
     _say_speed(draft, best)
     draft.add(joined(draft, costs) + draft.phrase("catalog.stop"))
