@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 
 from agent.answer import Answer, MemoryRange, Verdict
 from agent.answering.failures.cuda_error import say_cuda_error, say_refused
 from agent.answering.failures.engine_start import say_no_blocks, says_no_blocks
+from agent.answering.failures.killed_load import for_cards, loaded
 from agent.answering.failures.logged_card import on_logged_card, say_logged_card
 from agent.answering.failures.symptoms import (
     free_bytes,
@@ -26,7 +26,6 @@ from agent.answering.renting.fewer_cards import say_before_more_cards
 from agent.answering.telling.assumed import say_assumptions
 from agent.answering.telling.draft import BODY, HEAD, Draft
 from agent.answering.telling.found import Found, settled
-from agent.answering.telling.numbers import gib
 from agent.answering.telling.run_words import memory_arguments, run_text
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Pasted, Request
@@ -63,7 +62,12 @@ def compose(request: Request, context: Context) -> Plan:
     if not has_model:
         _say_cause(draft, log, None)
         return (yield from _no_model(draft))
-    found = yield from training(draft) if slots.task == "train" else serving(draft)
+    is_killed = _was_killed(request) and log is None and not refused
+    cards = Draft(for_cards(draft.request)) if is_killed else draft
+    found = yield from training(cards) if slots.task == "train" else serving(cards)
+    if is_killed:
+        verdict = _verdict(request, found, is_blocked=False)
+        return loaded(draft, cards, found, verdict)
     if log is not None and request.cards_added and slots.task != "train":
         yield from say_before_more_cards(draft, log)
         return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
@@ -75,9 +79,6 @@ def compose(request: Request, context: Context) -> Plan:
         say_no_blocks(draft, found.report)
     is_told = found.report is not None and bool(found.report.changes)
     say_checks(draft, importance=BODY, told=("serving",) if is_told else ())
-    if _was_killed(request) and log is None:
-        found = _loaded(draft, found)
-        return draft.finish(found.verdict, memory=found.memory, slots=settled(found))
     verdict = _verdict(request, found, is_blocked=is_blocked)
     return draft.finish(verdict, memory=found.memory, slots=settled(found))
 
@@ -108,48 +109,6 @@ def _say_killed(draft: Draft) -> None:
     is_gguf = draft.request.slots.framework in GGUF_ENGINES
     draft.say("symptoms.killed_checks_gguf" if is_gguf else "symptoms.killed_checks",
               importance=HEAD)  # fmt: skip
-
-
-_GGUF_SHARE = 0.85
-"""Share of host memory beside the system and a desktop."""
-
-
-def _loaded_gguf(draft: Draft, report: MemoryReport, ram_gb: float) -> Found:
-    """The layers that llama.cpp keeps in host memory, and the file that it reads."""
-    host, file = report.host_ram_bytes, max(report.weights_bytes, report.host_ram_bytes)
-    usable = bytes_from_gb(ram_gb * _GGUF_SHARE)
-    draft.figure("host_ram_given", ram_gb, "GB", sources=("user:host_ram_gb",))
-    draft.figure("host_usable", usable, "B", formula="host RAM * 0.85")
-    draft.figure("file", file, "B", formula="weights")
-    draft.figure("host_layers", host, "B", formula="layers left in host memory")
-    key = "gguf_short" if host > usable else "gguf_enough"
-    draft.say(f"symptoms.{key}", file=gib(file), host=gib(host), usable=gib(usable),
-              ram=f"{ram_gb:g}", importance=HEAD)  # fmt: skip
-    memory = MemoryRange(scope="host_ram", low_bytes=host, high_bytes=file,
-                         usable_bytes=usable)  # fmt: skip
-    return Found("does_not_fit" if host > usable else "depends", memory, report)
-
-
-def _loaded(draft: Draft, found: Found) -> Found:
-    """What reading the weights takes of the host: 16 bits a parameter, twice that in fp32."""
-    report, ram = found.report, draft.request.slots.host_ram_gb
-    is_gguf = draft.request.slots.framework in GGUF_ENGINES
-    if report is not None and ram is not None and is_gguf and report.host_ram_bytes:
-        return _loaded_gguf(draft, report, ram)
-    if report is None or ram is None or report.task == "train":
-        return replace(found, verdict=_verdict(draft.request, found, is_blocked=False))
-    low, high = round(report.params * 2), round(report.params * 4)
-    usable = bytes_from_gb(ram * _HOST_SHARE)
-    draft.figure("bytes_of_a_parameter", 2, "B", formula="16 bit")
-    draft.figure("load_16_bit", low, "B", formula="params * 2")
-    draft.figure("load_fp32", high, "B", formula="params * 4")
-    draft.figure("host_ram_given", ram, "GB", sources=("user:host_ram_gb",))
-    key = "load_short" if low > usable else "load_tight" if high > usable else "load_enough"
-    draft.say(f"symptoms.{key}", low=f"{low / 1e9:,.0f} GB", high=f"{high / 1e9:,.0f} GB",
-              ram=f"{ram:g}", params=f"{report.params / 1e9:.3g}B", importance=HEAD)  # fmt: skip
-    memory = MemoryRange(scope="host_ram", low_bytes=low, high_bytes=high, usable_bytes=usable)
-    verdict: Verdict = "does_not_fit" if low > usable else "depends"
-    return Found(verdict, memory, report)
 
 
 def with_host_memory(request: Request) -> Request:

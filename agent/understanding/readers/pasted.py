@@ -147,6 +147,10 @@ _FREE = re.compile(
     r"(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt]i?(?![a-z]))?"
 )
 _MEMINFO = re.compile(r"memtotal:?\s{0,20}(?P<kib>\d{5,11})\s?ki?b")
+_ASKED_OF_HOST = re.compile(
+    r"(?<![a-z0-9\-])--mem(?:ory)?[ =]{1,2}[\"']?(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt])i?b?(?![a-z])"
+)
+"""What a job or a container may take of the host: ``sbatch --mem=64G``, ``docker --memory 32g``."""
 _FREE_UNIT = {"m": 1 / 1024, "g": 1.0, "t": 1024.0}
 _LARGEST_HOST_GB = 8192
 
@@ -158,6 +162,12 @@ def _host_memory(document: Document, board: Board) -> None:
         size = round(int(total["kib"]) * 1024 / GIB, 1)
         board.add("host_ram_gb", size, total.start(), total.end(), origin="pasted")
         document.take(total.start(), total.end())
+        return
+    asked = _ASKED_OF_HOST.search(document.text)
+    if asked is not None:
+        size = round(float(asked["n"]) * _FREE_UNIT[asked["unit"]], 1)
+        board.add("host_ram_gb", size, asked.start(), asked.end(), origin="pasted")
+        document.take(asked.start(), asked.end())
         return
     found = _FREE.search(document.text)
     if found is None:
