@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tools.gpus.index import closest_gpus
-    from tools.gpus.names import find_gpu, scan_gpus, slices_of
+    from tools.gpus.names import find_gpu, scan_gpus, slices_of, unified_share
     from tools.gpus.registry import all_gpus, get_gpu, memory_class
     from tools.gpus.spec import GpuMatch, GpuMention, GpuSpec
 
 _HOMES = {
     "index": ("closest_gpus",),
-    "names": ("find_gpu", "scan_gpus", "slices_of"),
+    "names": ("find_gpu", "scan_gpus", "slices_of", "unified_share"),
     "registry": ("all_gpus", "get_gpu", "memory_class"),
     "spec": ("GpuMatch", "GpuMention", "GpuSpec"),
 }
@@ -34,6 +34,7 @@ __all__ = [
     "memory_class",
     "scan_gpus",
     "slices_of",
+    "unified_share",
 ]
 
 

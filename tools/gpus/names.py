@@ -340,11 +340,22 @@ def _bare(row: GpuSpec) -> GpuMatch:
     return GpuMatch(row)
 
 
+def unified_share(size_gb: float) -> float:
+    """Share of a Mac's memory that macOS lets the GPU have by default.
+
+    Metal's recommended working set: 10.7 GiB of 16, 16 of 24, 48 of 64 (logs of llama.cpp).
+
+    >>> unified_share(16) < 0.67 < unified_share(64) == 0.75
+    True
+    """
+    return 0.75 if size_gb >= _LARGE_UNIFIED_GB else 2 / 3
+
+
 def _sized_row(row: GpuSpec, size_gb: float) -> GpuMatch:
     """A row whose memory is a purchase option, with the size that was written."""
     if row.vendor != "Apple":
         return GpuMatch(row, notes=(f"{size_gb:g} GB as written",))
-    share = 0.75 if size_gb >= _LARGE_UNIFIED_GB else 2 / 3
+    share = unified_share(size_gb)
     sized = dataclasses.replace(
         row,
         memory_label_gb=size_gb,

@@ -24,8 +24,9 @@ from agent.toolbox import ToolResult
 from agent.toolbox.memory import MemoryReport
 from agent.toolbox.registries import GpuReport
 from agent.toolbox.timing import TimeReport
+from tools.gpus import unified_share
 from tools.memory import GGUF_ENGINES
-from tools.units import bytes_from_gb
+from tools.units import GIB, bytes_from_gb
 
 _MAC_RAM_GB = 16.0
 _ABOUT_MEMORY = ("fit_check", "probe_local")
@@ -160,14 +161,12 @@ def _tell(
         ram_gb = _MAC_RAM_GB
         why = "no memory size was said; a common one"
         draft.assume([AssumptionOut(name="unified_memory", value=ram_gb, unit="GB", why=why)])
-    share = shares.UNIFIED if is_mac else shares.PROCESS
-    usable = bytes_from_gb(ram_gb * share) if ram_gb is not None else None
-    most = bytes_from_gb(ram_gb * shares.UNIFIED_MOST) if ram_gb is not None and is_mac else None
+    usable, most, formula = _usable(ram_gb, is_mac=is_mac)
     verdict = _verdict(report, usable, most)
     if ram_gb is not None:
         draft.figure("memory", ram_gb, "GB", sources=("user:host_ram_gb",))
     if usable is not None:
-        draft.figure("usable_memory", usable, "B", formula=f"memory * {share}")
+        draft.figure("usable_memory", usable, "B", formula=formula)
     for name in ("process_bytes", "low_bytes", "high_bytes"):
         draft.figure(f"host_need {name}", getattr(report, name), "B",
                      formula="process + tables in host memory - CUDA context")  # fmt: skip
@@ -192,6 +191,17 @@ def _tell(
         usable_bytes=usable,
     )
     return verdict, memory
+
+
+def _usable(ram_gb: float | None, *, is_mac: bool) -> tuple[int | None, int | None, str]:
+    """Bytes that a run can have, the most when a Mac's limit is raised, and how they come."""
+    if ram_gb is None:
+        return None, None, ""
+    if not is_mac:
+        return bytes_from_gb(ram_gb * shares.PROCESS), None, f"memory * {shares.PROCESS}"
+    share, held = unified_share(ram_gb), ram_gb * GIB
+    most = round(held * shares.UNIFIED_MOST)
+    return round(held * share), most, f"memory in GiB * {share:.3g}"
 
 
 def _verdict(report: MemoryReport, usable: int | None, most: int | None) -> Verdict:

@@ -4,8 +4,6 @@ PROCESS = 0.85
 """Share of host memory that a process can use."""
 BESIDE_A_BROWSER = 0.75
 """Share of a desktop's memory that is left beside the system and a browser."""
-UNIFIED = 0.72
-"""Share of unified memory that macOS lets the GPU wire by default."""
 UNIFIED_MOST = 0.92
 """Share of unified memory that can be wired when the limit is raised and nothing else runs."""
 CARD_FILLED = 0.97
