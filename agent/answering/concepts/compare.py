@@ -33,7 +33,7 @@ def compose(request: Request, context: Context) -> Plan:
     named = slots.gpus or ((slots.gpu,) if slots.gpu and slots.gpu != "none" else ())
     if not named:
         return (yield from concept.compose(request, context))
-    cards = [_split(name) for name in named]
+    cards = [split(name) for name in named]
     has_model = slots.has_model
     calls = [Call("find_gpu", {"name": name}) for name, _ in cards]
     if has_model:
@@ -55,9 +55,8 @@ def compose(request: Request, context: Context) -> Plan:
     draft.use(*results)
     results, raced = results[: len(calls) + 1], results[len(calls) + 1 :]
     is_told = is_race and say_race(
-        draft, [_called(card) for card in cards], raced[: len(cards)], raced[len(cards) :],
-        short=[f.gpu or "" for r in results
-               if isinstance(f := r.report, MemoryReport) and f.verdict == "does_not_fit"],
+        draft, [called(card) for card in cards], raced[: len(cards)], raced[len(cards) :],
+        short=short_of(results[len(cards) : 2 * len(cards)]),
     )  # fmt: skip
     found = [r.report for r in results if isinstance(r.report, GpuReport)]
     unknown = [str(r.fields.get("given")) for r in results if not r.ok and "given" in r.fields]
@@ -71,6 +70,14 @@ def compose(request: Request, context: Context) -> Plan:
     if request.corrections and slots.need_gb is None and not has_model:
         verdict = "not_applicable"
     return draft.finish(verdict)
+
+
+def short_of(memory: Sequence[ToolResult]) -> list[int]:
+    """Places of the cards that do not hold the job."""
+    return [
+        place for place, result in enumerate(memory)
+        if isinstance(result.report, MemoryReport) and result.report.verdict == "does_not_fit"
+    ]  # fmt: skip
 
 
 _APART = 1.2
@@ -100,13 +107,13 @@ def correct_sameness(draft: Draft, cards: Sequence[GpuReport]) -> None:
     draft.correct(premise, fact, f"data:gpus.csv#{first.name}")
 
 
-def _called(card: tuple[str, int]) -> str:
+def called(card: tuple[str, int]) -> str:
     """Card and count as they are told."""
     name, count = card
     return f"{count}×{name}" if count > 1 else name
 
 
-def _split(name: str) -> tuple[str, int]:
+def split(name: str) -> tuple[str, int]:
     """Card and count of a written "4xT4"."""
     counted = _COUNTED.match(name)
     return (counted[2], int(counted[1])) if counted else (name, 1)

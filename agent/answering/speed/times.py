@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer, AssumptionOut
-from agent.answering.concepts import concept
+from agent.answering.concepts import compare, concept
 from agent.answering.money import cost
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.speed.decode import asks_fit, asks_training_speed, say_ceiling
@@ -53,6 +53,8 @@ def compose(request: Request, context: Context) -> Plan:
     if slots.has_model and not slots.has_card and slots.instance is not None:
         yield from _on_its_cards(draft)
         slots = draft.request.slots
+    if slots.has_model and slots.gpus is not None and len(slots.gpus) > 1:
+        return (yield from compare.compose(request, context))
     if not slots.has_model or not slots.has_card:
         return (yield from concept.compose(request, context))
     if slots.task == "infer":

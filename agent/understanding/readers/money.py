@@ -171,6 +171,7 @@ def _read_bare_rates(document: Document, board: Board) -> None:
             price = Money(amount=amount, currency=currency, per="hour")
             board.add("price", price, found.start(), found.end())
             document.take(found.start(), found.end())
+        if board.has("price"):
             return
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -11,46 +11,14 @@ from agent.understanding.lexicon.numerals import english_words, parse_number
 from agent.understanding.lexicon.phrases import table
 from agent.understanding.lexicon.readings import Board
 from agent.understanding.lexicon.text import Document, blanked
+from agent.understanding.readers.variants import Card as Card
+from agent.understanding.readers.variants import of_laptop, other_form
 
 if TYPE_CHECKING:
     from tools.gpus import GpuMention, GpuSpec
 
 MOST = 24
 """Names of one kind that are looked at: more is a list, not a question."""
-_NOT_IN_LABELS = {"NVIDIA", "Tesla", "PCIe", "GeForce"}
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One card named in the text."""
-
-    name: str
-    """Row of the GPU table, with the slice behind it where one is meant."""
-    spec: GpuSpec
-    count: int | None
-    memory_gb: float | None
-    """The size written beside it, where one is."""
-    conflict: str | None
-    """Why the written size cannot be."""
-    also: tuple[str, ...]
-    """Other rows that the bare name could mean."""
-    slice_name: str | None
-    """MIG instance or vGPU profile."""
-    start: int
-    end: int
-    text: str
-
-    @property
-    def label(self) -> str:
-        """How slots name it: the row; a slice by its card, the card's size and the profile."""
-        if not self.slice_name:
-            return self.name
-        words = [
-            w for w in self.name.split() if w not in _NOT_IN_LABELS and not w.startswith("SXM")
-        ]
-        if not self.slice_name[0].isdigit():  # a vGPU profile carries its card's name
-            return self.slice_name
-        return f"{' '.join(words)} MIG {self.slice_name}"
 
 
 _LENGTH = re.compile(
@@ -169,9 +137,9 @@ def read_cards(document: Document, board: Board) -> None:
         if document.is_free(mention.start, min(mention.end, mention.start + _OWN_LETTERS))
         and not _is_article(text, mention)
     ]
+    cards += [card for mention in scan_gpus(text) if (card := other_form(document, mention))]
     cards = [_without_link(document, board, card) for card in cards]
-    if _LAPTOP.search(text):
-        cards = [_of_laptop(card) for card in cards]
+    cards = [of_laptop(text, card) for card in cards]
     for card in cards:
         if _is_sum(card):
             board.add("need_gb", card.memory_gb, card.start, card.end)
@@ -180,32 +148,6 @@ def read_cards(document: Document, board: Board) -> None:
         board.add("card", card, card.start, card.end)
     for card in cards:
         document.take(card.start, card.end)
-
-
-_LAPTOP = re.compile(
-    r"(?<![a-z])(?:laptops?|notebook pc|gaming notebook|mobile gpu)(?![a-z])|笔记本电?脑?(?!内核)"
-    r"|游戏本|移动版|轻薄本"
-)
-
-
-def _of_laptop(card: Card) -> Card:
-    """The card of a laptop: less memory and speed than the desktop card of its name."""
-    if not card.name.startswith("GeForce RTX") or "Laptop" in card.name:
-        return card
-    from tools.errors import UserInputError
-    from tools.gpus import find_gpu
-
-    name = " ".join(card.name.split()[:3])
-    size = f" {card.memory_gb:g}GB" if card.memory_gb else ""
-    for written in (f"{name} Laptop{size}", f"{name} Laptop"):
-        try:
-            match = find_gpu(written)
-        except UserInputError:
-            continue
-        if "Laptop" in match.spec.name:
-            wrong = card.conflict if size and f"{size.strip()}" not in match.spec.name else None
-            return replace(card, name=match.spec.name, spec=match.spec, conflict=wrong, also=())
-    return card
 
 
 _LINK_BEHIND = re.compile(

@@ -20,6 +20,13 @@ _MADE = re.compile(
     rf"(?<![\d.a-z])(?P<n>{DIGITS}\s?[万千kw]?)\s?(?:多|来)?张(?!卡|显卡|/|每|一批)"
     r"(?:图片?|照片|图像|海报|插画|样图)?"
 )
+_SIDE = re.compile(
+    r"(?<![\d.x*a-z])(?P<behind>224|256|320|384|448|512|576|640|768|896|1024|1152|1280|1536|2048)"
+    r"\s?(?:的)?(?:小|大|方)?(?:图|尺寸|分辨率|px(?![a-z]))"
+    r"|(?<![a-z])(?:at|@)\s?(?P<at>224|256|320|384|448|512|576|640|768|896|1024|1152|1280|1536|2048)"
+    r"(?![\d.x*]|\s?[x*]|\s?(?:tokens?|images?|img|steps?|batch|samples?|users?|usd|yuan|元|\$))"
+)
+"""A usual side of a picture beside its word, or behind "at": "512 图", "at 1024"."""
 _BATCH = re.compile(r"(?:一次|每次|每批|一批)[^\d,。;]{0,4}\Z")
 _AT_ONCE = re.compile(
     r"(?:一次|每次|每批|一批|批量|batch|同时|并发|每卡|单卡|每张卡|每秒|一秒|用|租|有)[^\d,。;]{0,4}\Z"
@@ -45,6 +52,7 @@ def read_pictures_made(document: Document, board: Board) -> None:
     kinds = {match.value.spec.kind for match in board.of("model_match")}
     if not kinds & set(_OF_PICTURES):
         return
+    _read_sides(document, board)
     for found in islice(_MADE.finditer(document.rest()), _MOST):
         value = parse_number(found["n"])
         if value is None or value != int(value) or (value <= _FEW and not found["verb"]):
@@ -56,3 +64,11 @@ def read_pictures_made(document: Document, board: Board) -> None:
         slot = "batch" if is_batch else "samples"
         board.add(slot, int(value), found.start("n"), found.end())
         document.take(found.start("n"), found.end())
+
+
+def _read_sides(document: Document, board: Board) -> None:
+    """Note "512 图" and "at 1024" as the side of a picture."""
+    for found in islice(_SIDE.finditer(document.rest()), _MOST):
+        group = "behind" if found["behind"] else "at"
+        board.add("img_size", int(found[group]), *found.span(group))
+        document.take(*found.span())
