@@ -66,6 +66,9 @@ class Slots(_Record):
     served_loras: int | None = None
     """Adapters that a server holds beside its base model."""
     batch: int | None = None
+    """Samples, or requests, that a card works on at a time."""
+    global_batch: int | None = None
+    """Samples of one update over all cards, accumulated ones too."""
     grad_accum: int | None = None
     gradient_checkpointing: Literal["none", "full", "selective"] | None = None
     attention: Literal["eager", "sdpa", "flash"] | None = None
@@ -85,6 +88,8 @@ class Slots(_Record):
     """Hypotheses that an encoder-decoder keeps while it decodes."""
     pipeline_offload: Literal["model", "sequential"] | None = None
     """Diffusion: one model, or one layer, of the pipeline on the card at a time."""
+    blocks_to_swap: int | None = None
+    """Training a diffusion transformer: blocks whose weights wait in host memory."""
     vae_slicing: bool | None = None
     vae_tiling: bool | None = None
     concurrency: int | None = None

@@ -58,6 +58,9 @@ class MemoryArguments(Arguments):
     pipeline_offload: Literal["model", "sequential"] | None = Field(
         None, description="Diffusion: one model, or one layer, on the card at a time"
     )
+    blocks_to_swap: int | None = Field(
+        None, ge=0, description="Diffusion LoRA: blocks kept in host memory / 换出到内存的层数"
+    )
     vae_slicing: bool | None = Field(None, description="Decode the images one after the other")
     vae_tiling: bool | None = Field(None, description="Decode an image tile by tile")
     framework: str | None = Field(None, description="vllm, ollama, llamafactory, unsloth ...")

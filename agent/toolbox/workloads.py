@@ -103,6 +103,7 @@ def _training(arguments: MemoryArguments, model: ResolvedModel, common: dict[str
         gradient_accumulation=arguments.grad_accum,
         gradient_checkpointing=arguments.gradient_checkpointing,
         fused_ce=arguments.fused_ce,
+        blocks_to_swap=arguments.blocks_to_swap,
         parallelism=_parallelism(arguments),
         tensor_parallel_size=arguments.tp,
         pipeline_parallel_size=arguments.pp,

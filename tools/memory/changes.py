@@ -93,6 +93,28 @@ def _options(workload: Workload, need: MemoryEstimate) -> Iterator[_Option]:
             )
 
 
+def _frozen_options(workload: TrainingWorkload) -> Iterator[_Option]:
+    """Frozen weights of a diffusion transformer in 8 bit, or part of them in host memory."""
+    change = partial(_changed, workload)
+    blocks = workload.model.num_hidden_layers
+    is_wide = workload.quantization in (None, "none")
+    if is_wide and workload.method != "qlora":
+        yield change("quantization=fp8", "8-bit base weights", 2, quantization="fp8")
+    if not blocks or workload.blocks_to_swap:
+        return
+    for count in (blocks // 3, _most_swapped(blocks)):
+        yield change(f"blocks_to_swap={count}", "slower steps; the blocks wait in host memory", 1,
+                     blocks_to_swap=count)  # fmt: skip
+    if is_wide and workload.method != "qlora":
+        yield change("blocks_to_swap=fp8", "8-bit base weights and slower steps", 2,
+                     quantization="fp8", blocks_to_swap=_most_swapped(blocks))  # fmt: skip
+
+
+def _most_swapped(blocks: int) -> int:
+    """Blocks that trainers let wait: 35 of FLUX's 57, 36 of HunyuanVideo's 60."""
+    return 3 * blocks // 5
+
+
 def _full_options(workload: TrainingWorkload) -> Iterator[_Option]:
     """Changes where all weights are trained: other optimizers, fewer copies, adapters."""
     change = partial(_changed, workload)

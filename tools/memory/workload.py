@@ -48,6 +48,7 @@ _POSITIVE = (
 )  # fmt: skip
 _NOT_NEGATIVE = (
     "generated_len", "images", "image_tokens", "gpu_layers", "served_loras", "cpu_offload_bytes",
+    "blocks_to_swap",
 )  # fmt: skip
 _FRACTIONS = ("gpu_memory_utilization", "mem_fraction_static", "lora_dropout")
 
@@ -171,6 +172,8 @@ class TrainingWorkload(_Workload):
     teacher: ModelSpec | None = None
     latents_cached: bool | None = None
     """Diffusion: images were encoded before, the autoencoder is not on the card."""
+    blocks_to_swap: int | None = None
+    """Diffusion transformers: blocks whose weights wait in host memory until their turn."""
     text_cached: bool | None = None
     """Diffusion: prompts were encoded before, the text encoders are not on the card."""
 

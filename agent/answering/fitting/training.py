@@ -8,9 +8,11 @@ from typing import Any
 
 from agent.answer import AssumptionOut
 from agent.answering.concepts.concept import methods_compared
+from agent.answering.fitting.batches import say_global_batch
 from agent.answering.fitting.card_facts import say_card
 from agent.answering.fitting.changes import change_name
 from agent.answering.fitting.doubtful import is_doubtful, say_doubtful
+from agent.answering.fitting.frozen_base import base_is_open, say_cached
 from agent.answering.fitting.leaner_program import with_leaner_program
 from agent.answering.fitting.rollout import say_group, say_rollout
 from agent.answering.fitting.simulated import simulated
@@ -83,11 +85,13 @@ def training(draft: Draft, *, simulation: SimulationState = "off") -> Steps:
     chosen = yield from simulated(draft, chosen, simulation)
     found = yield from _asked(draft, chosen, card)
     report = found.report or chosen
+    say_global_batch(draft, report)
     say_card(draft, report, card)
     if is_method_open:
         say_methods(draft, reports)
         say_why(draft, reports[methods.index("full")])
     say_images(draft, report)
+    say_cached(draft, report)
     found = replace(found, verdict=say_rollout(draft, report, found.verdict))
     has_levers = not is_method_open and found.verdict == "fits"
     _say_training_reasons(draft, report, has_levers=has_levers)
@@ -142,6 +146,8 @@ def _asked(
         verdict = yield from say_doubtful(draft, chosen, card)
         return Found(verdict, memory_range(chosen), chosen)
     found = yield from _sharded(draft, chosen)
+    if found is None and chosen.verdict == "does_not_fit":
+        found = base_is_open(draft, chosen)
     if found is None and chosen.verdict == "does_not_fit":
         found = yield from _leanest(draft, chosen)
     if found is None:
@@ -243,7 +249,8 @@ def _leanest(
     _say_leanest(draft, report, least, lean)
     is_unsaid = not is_language(report) and slots.gradient_checkpointing is None
     is_usual = report.objective == "contrastive" and slots.precision is None
-    is_open = is_unsaid and (slots.batch is None or report.kind in DENOISER_KINDS or is_usual)
+    is_shared = slots.batch is None or "batch" in draft.request.inferred
+    is_open = is_unsaid and (is_shared or report.kind in DENOISER_KINDS or is_usual)
     if is_open and slots.batch is not None:
         draft.lead("fit.checkpointing_decides", need=gib(least.process_bytes))
     return Found("depends" if is_open else "does_not_fit", memory_range(report), report)

@@ -85,7 +85,7 @@ def _measured(draft: Draft) -> Steps:
                 "steps": slots.steps,
                 "samples": slots.samples,
                 "epochs": slots.epochs or 1,
-                "batch": slots.batch,
+                "batch": slots.global_batch or slots.batch,
                 "price_per_hour": price.amount if price else None,
                 "currency": currency,
                 "instances": slots.instance_count or 1,

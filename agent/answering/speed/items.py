@@ -57,7 +57,7 @@ def _work(request: Request) -> float | None:
     slots = request.slots
     amount = slots.samples or slots.rows
     if not amount and slots.task == "train" and slots.steps:
-        amount = slots.steps * (slots.batch or 1) * (slots.gpu_count or 1)
+        amount = slots.steps * (slots.global_batch or (slots.batch or 1) * (slots.gpu_count or 1))
     return float(amount) if amount and amount > 1 else None
 
 

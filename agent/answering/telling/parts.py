@@ -91,7 +91,10 @@ def _say_base(draft: Draft, report: MemoryReport) -> None:
     if report.method == "lora" and report.gpu_count > 1 and not is_whole:
         draft.say("memory.why_lora_sharded", weights=gib(weights), cards=report.gpu_count)
         return
-    bits = 32 if weights > 3 * report.params else 16
+    if draft.request.slots.blocks_to_swap:
+        return
+    is_wide = is_whole or report.gpu_count > 1
+    bits = 32 if weights > 3 * report.params else 16 if is_wide else 8
     draft.say(f"memory.why_{report.method}", weights=gib(weights), bits=bits)
 
 

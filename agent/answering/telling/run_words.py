@@ -19,7 +19,7 @@ _SLOTS = (
     "lora_rank", "lora_targets", "served_loras",
     "batch", "grad_accum", "gradient_checkpointing", "attention", "fused_ce",
     "seq_len", "output_len", "concurrency", "gpu_memory_utilization", "gpu_layers", "img_size",
-    "clip_s", "frames", "beams", "pipeline_offload", "vae_slicing", "vae_tiling",
+    "clip_s", "frames", "beams", "pipeline_offload", "blocks_to_swap", "vae_slicing", "vae_tiling",
     "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage",
     "strategy", "offload",
 )  # fmt: skip

@@ -217,6 +217,7 @@ def _deepspeed(
             board.add("offload", True, start, end, origin="pasted")
     for key, slot in (
         ("train_micro_batch_size_per_gpu", "batch"),
+        ("train_batch_size", "global_batch"),
         ("gradient_accumulation_steps", "grad_accum"),
     ):
         if isinstance(block.get(key), int):

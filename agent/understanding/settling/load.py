@@ -6,7 +6,7 @@ import re
 
 from agent.understanding.lexicon.numerals import DIGITS, HAN, parse_number
 from agent.understanding.lexicon.phrases import table
-from agent.understanding.lexicon.readings import Reading
+from agent.understanding.lexicon.readings import Board, Reading
 from agent.understanding.lexicon.text import Document
 from agent.understanding.settling.resolution import Resolution
 
@@ -43,8 +43,11 @@ _EACH = re.compile(
 _RANKING_KINDS = ("reranker",)
 
 
-def settle_load(document: Document, out: Resolution) -> None:
-    """Settle the mean rate of a count a day, and the items that one request asks for."""
+def settle_load(document: Document, board: Board, out: Resolution) -> None:
+    """Settle the mean rate of a count a day, the items and the context of one request."""
+    shared = board.best("context_in_all")
+    if shared is not None and out.get("concurrency"):  # llama-server -c 32768 -np 4: 8192 each
+        out.put("seq_len", max(1, shared.value // out.get("concurrency")), shared)
     _daily(document, out)
     _cap(document, out)
     if getattr(out.spec, "kind", None) in _RANKING_KINDS:

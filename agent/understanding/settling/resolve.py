@@ -9,6 +9,7 @@ from typing import Any
 from agent.understanding.lexicon.phrases import table
 from agent.understanding.lexicon.readings import Board, Reading
 from agent.understanding.lexicon.text import Document
+from agent.understanding.settling.batches import settle_batches
 from agent.understanding.settling.card_hours import settle_card_hours
 from agent.understanding.settling.cards import settle_cards
 from agent.understanding.settling.job import (
@@ -39,7 +40,7 @@ _DIRECT = (
     "discount",
     "budget", "host_ram_gb", "total_mem_gb", "need_gb", "model_size_mb", "gpu_mem_used_mib",
     "gpu_mem_total_mib", "probe", "dataset", "beams", "clip_s", "frames", "pipeline_offload",
-    "vae_slicing", "vae_tiling",
+    "vae_slicing", "vae_tiling", "blocks_to_swap",
 )  # fmt: skip
 """Slots whose best reading is the slot."""
 
@@ -89,7 +90,8 @@ def resolve(document: Document, board: Board) -> Resolution:
     settle_job(document, board, out)
     settle_quantization(document, board, out)
     settle_layers(board, out)
-    settle_load(document, out)
+    settle_load(document, board, out)
+    settle_batches(document, board, out)
     settle_engine(out)
     if out.get("framework") == "vllm" and "Ascend" in str(out.get("gpu")):
         out.put("framework", "vllm-ascend", out.readings["framework"])
@@ -240,7 +242,7 @@ def _steps_of_epochs(document: Document, out: Resolution) -> None:
 
 _SIDES = re.compile(
     r"(?<![\w.,*/x])(224|256|288|320|384|416|448|480|512|608|640|736|768|800|896|960|1024|1280|1536)"
-    r"(?![\w.,%*/]|\s?(?:张|条|个|步|轮|k|g|gb|mb|元|块|小时|核|images?|samples?|epochs?|steps?|x))"
+    r"(?![\w.,%*/]|\s?(?:张|条|个|步|轮|k|g|gb|mb|元|块|小时|核|images?|samples?|epochs?|steps?|total|x))"
 )
 """Sides that images usually have."""
 

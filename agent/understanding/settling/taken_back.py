@@ -52,9 +52,16 @@ _SLIP_REACH = 12
 
 
 def _is_taken_back(text: str, reading: Reading) -> bool:
-    before = text[max(0, reading.start - 12) : reading.start].rstrip(" \"'")
+    before = text[max(0, reading.start - 12) : reading.start].rstrip(" \"'-")
+    behind = text[reading.end : reading.end + _BEHIND]
+    if any(hit.start <= 1 for hit in table("conversation", "taken_back_behind").find(behind)):
+        return True
     words = table("conversation", "negators").find(before)
     if not words or words[-1].end < len(before):
         return False
     kept = table("conversation", "not_negators").find(before)
     return not (kept and kept[-1].end >= words[-1].end)
+
+
+_BEHIND = 8
+"""Characters behind a name in which it is taken back ("fp8 去掉")."""

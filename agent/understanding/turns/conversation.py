@@ -12,6 +12,7 @@ from agent.understanding.lexicon.numerals import DIGITS, parse_number
 from agent.understanding.lexicon.phrases import table
 from agent.understanding.lexicon.readings import Board
 from agent.understanding.lexicon.text import Document
+from agent.understanding.settling.batches import share_batch
 from agent.understanding.settling.job import assume_method
 from agent.understanding.settling.more_cards import carry_added
 from agent.understanding.settling.resolution import Resolution
@@ -64,6 +65,7 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
     _again_a_day(out, said, old)
     carry_added(document.text, board, out, said, old)
     _rejoin(board, out, said, rules)
+    share_batch(out)
     if "task" in said:
         assume_method(out)
     carried.inherited &= set(out.values)

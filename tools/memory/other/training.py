@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from tools.errors import UnsupportedError
 from tools.memory.other.fill import Assumed, Filler, Shape, batch_of, shape_of
 from tools.memory.other.forms import Form, Moment, form_of
 from tools.memory.other.pipelines import Companions, companions
@@ -110,12 +111,13 @@ def _states(
         width = 2
     rank = int(fill.get("lora_rank")) if is_adapter else 0
     adapters = _adapter_params(form, workload, rank) if is_adapter else 0.0
-    weights = params * (_NF4_BITS / 8 if method == "qlora" else width)
+    weights = params * (_base_width(workload, method, width) if is_adapter else width)
     trained = adapters or float(params)
     grad_width = 4 if is_adapter else width
     per_param = _state_bytes(optimizer, grad_width)
     cards, sharding = workload.gpu_count or 1, str(workload.parallelism or "none").casefold()
-    states, gradients, host = trained * per_param, trained * grad_width, 0.0
+    weights, host = _swapped(workload, weights)
+    states, gradients = trained * per_param, trained * grad_width
     copies = gradients if cards > 1 and sharding in ("none", "ddp") else 0.0
     if sharding in _SHARDED_STATES:
         if width == 4 and not is_adapter:  # 16-bit copy to compute, fp32 masters with the states
@@ -125,10 +127,44 @@ def _states(
         gradients /= cards if sharding in _SHARDED_GRADS else 1
         weights /= cards if sharding in _SHARDED_WEIGHTS else 1
     if optimizer.get("paged") or workload.cpu_offload:
-        states, host = 0.0, states + (gradients if workload.cpu_offload else 0.0)
+        states, host = 0.0, host + states + (gradients if workload.cpu_offload else 0.0)
     impl = fill.get("optimizer_impl")
     workspace = gradients if impl == "foreach" and per_param >= 4 else 0.0
     return _States(weights, adapters * 4, states, gradients, copies, workspace, host)
+
+
+def _base_width(workload: TrainingWorkload, method: str, width: int) -> float:
+    """Bytes a parameter of frozen weights under adapters: NF4, another format, or 16 bit."""
+    named = workload.quantization
+    if method == "qlora":
+        return _NF4_BITS / 8
+    if named in (None, "none"):
+        return float(width)
+    return float(find_row("formats", named, field="quantization")["bits"]) / 8
+
+
+def _swapped(workload: TrainingWorkload, weights: float) -> tuple[float, float]:
+    """Weights left on the card and in host memory where blocks are swapped.
+
+    Raises:
+        UnsupportedError: If the model's blocks are not known.
+    """
+    swapped = workload.blocks_to_swap
+    if not swapped:
+        return weights, 0.0
+    blocks = workload.model.num_hidden_layers
+    if workload.model.kind != "dit" or not blocks:
+        raise UnsupportedError(
+            f"swapping blocks of {workload.model.name}",
+            reason="it is a setting of trainers for diffusion transformers",
+            instead="Lower the batch, the resolution, or quantize the base weights.",
+        )
+    moved = weights * min(swapped, blocks - _BLOCKS_ON_CARD) / blocks
+    return weights - moved, moved
+
+
+_BLOCKS_ON_CARD = 2
+"""The block that computes and the one that is on its way."""
 
 
 def _is_own(form: Form, workload: TrainingWorkload) -> bool:
