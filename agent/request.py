@@ -231,6 +231,13 @@ class Pasted(_Record):
     """Numbers lifted from it; sizes in bytes under *_bytes names."""
 
 
+class Route(_Record):
+    """Ends of a copy: ids of clouds, or "outside" for a place that is none."""
+
+    source: str
+    target: str
+
+
 class IdTable(_Record):
     """Embedding tables of ids that are spoken of: rows times width, where both are said."""
 
@@ -323,6 +330,8 @@ class Request(_Record):
     """The text to search guidance with, stripped of logs and noise."""
     id_table: IdTable | None = None
     """A recommender's embedding tables; None where none are spoken of."""
+    route: Route | None = None
+    """From where to where data are copied; None where not both ends are named."""
     data_set: str | None = None
     """A public data set that is named: imagenet-1k, coco ..."""
     processor: Processor | None = None

@@ -130,6 +130,7 @@ def _request(
         search_query=search_query(document, turn.orders),
         opening=opening_of(document.text),
         id_table=turn.board.value("id_table"),
+        route=turn.board.value("route"),
         data_set=turn.board.value("data_set"),
         processor=turn.board.value("processor"),
         stages=stages_in(told),

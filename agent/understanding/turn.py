@@ -46,6 +46,7 @@ from agent.understanding.readers.processors import read_processor
 from agent.understanding.readers.quantities import read_quantities
 from agent.understanding.readers.recurrence import read_recurrence
 from agent.understanding.readers.regions import read_regions
+from agent.understanding.readers.routes import read_routes
 from agent.understanding.readers.sizes import read_active, read_products, read_sizes
 from agent.understanding.readers.tallies import read_tallies
 from agent.understanding.readers.words import read_programs, read_words
@@ -128,6 +129,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_rates(document, board)
     read_data_amounts(document, board)
     read_data_sets(document, board)
+    read_routes(document, board)
     read_quantities(document, board)
     read_people(document, board)
     read_amounts(document, board)

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer
+from agent.answering.links.routes import say_route
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.machines import provider_name
@@ -28,12 +29,19 @@ _LINKS = (1.0, 10.0, 25.0, 100.0)
 _TWO = 2
 _SMALL_BYTES = 10e6
 """Mean size below which the opening of files is reckoned."""
+_OTHER = ("fit_check", "oom_diagnosis", "gpu_compare", "invalid_input")
+"""Kinds of questions that a place data come from is said beside."""
+_CHINESE = ("alibaba", "tencent", "huawei")
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
 def applies(request: Request, context: Context) -> bool:
     """True for the time or the money of moving an amount of data to or from a store."""
-    if size_gb(request) is None or not request.says("copies.moves", "copies.charge"):
+    if size_gb(request) is None:
+        return False
+    if request.route is not None and request.intent not in _OTHER:
+        return True
+    if not request.says("copies.moves", "copies.charge"):
         return False
     if not request.says("copies.how_long", "copies.fee", "copies.charge"):
         return False
@@ -88,6 +96,26 @@ def compose(request: Request, context: Context) -> Plan:
 def _arguments(request: Request, size: float) -> dict[str, Any]:
     """What is known of the copy, for the tool."""
     slots = request.slots
+    files = next(iter(request.amounts.get("copies.files", ())), None)
+    if files is not None and size * 1e9 / files > _SMALL_BYTES:
+        files = None
+    source, target = _ends(request)
+    route = request.route
+    is_chinese = route is not None and not {route.source, route.target}.isdisjoint(_CHINESE)
+    is_abroad = slots.region is not None and not slots.region.startswith("cn")
+    return {
+        "size_gb": size, "source": source, "target": target, "files": files,
+        "machines": slots.instance_count or slots.nodes or 1,
+        "abroad": is_abroad and not is_chinese,
+    }  # fmt: skip
+
+
+def _ends(request: Request) -> tuple[str | None, str | None]:
+    """Stores at both ends; None for a machine's disk or a place that is no cloud."""
+    slots = request.slots
+    if request.route is not None:
+        route = request.route
+        return _BY_PROVIDER.get(route.source), _BY_PROVIDER.get(route.target)
     stores = _stores_named(request)
     store = stores[0] if stores else None
     disk = slots.storage if slots.storage not in (*_STORES.values(), "object", None) else None
@@ -96,15 +124,7 @@ def _arguments(request: Request, size: float) -> dict[str, Any]:
     other = stores[1] if len(stores) > 1 else disk
     ends = (store or disk, other if store is not None else None)
     is_reversed = request.says("copies.upload") and len(stores) < _TWO
-    source, target = ends[::-1] if is_reversed else ends
-    files = next(iter(request.amounts.get("copies.files", ())), None)
-    if files is not None and size * 1e9 / files > _SMALL_BYTES:
-        files = None
-    return {
-        "size_gb": size, "source": source, "target": target, "files": files,
-        "machines": slots.instance_count or slots.nodes or 1,
-        "abroad": slots.region is not None and not slots.region.startswith("cn"),
-    }  # fmt: skip
+    return ends[::-1] if is_reversed else ends
 
 
 def _stores_named(request: Request) -> list[str]:
@@ -267,6 +287,9 @@ def _say_traffic(
 ) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
     """Traffic is free inside a region and billed out of it: both are told where a store is."""
     request = draft.request
+    if request.route is not None:
+        yield from say_route(draft, request.route, wanted)
+        return
     store = _store_of(wanted["source"]) or _store_of(wanted["target"])
     provider = next((p for p, s in _BY_PROVIDER.items() if s == store), request.slots.provider)
     if provider is None:

@@ -24,7 +24,7 @@ _OURS = (
     "quantization", "precision", "framework", "library", "strategy", "zero_stage", "attention",
     "gradient_checkpointing", "kv_cache_dtype", "offload", "method_goal", "optimizer", "tp", "pp",
     "billing", "gpu_none", "loose_count", "step_s", "steps_per_s", "mtbf_hours", "ckpt_minutes",
-    "gpu_util_pct", "num_workers", "gpu_img_s", "bandwidth_gbps",
+    "gpu_util_pct", "num_workers", "gpu_img_s", "bandwidth_gbps", "route",
 )  # fmt: skip
 """Readings that only our subject has."""
 _WORK = (
