@@ -155,6 +155,8 @@ def _training_options(workload: TrainingWorkload, need: MemoryEstimate) -> Itera
     )
     if method in ("full", "freeze"):
         yield from _full_options(workload)
+    elif workload.model.kind == "dit":
+        yield from _frozen_options(workload)
     if method in ("full", "freeze", "lora", "dora"):
         yield change(
             "method=qlora", "4-bit base weights and adapters", 4, method="qlora", quantization="nf4"
