@@ -6,6 +6,8 @@ import pytest
 
 from agent import ungrounded
 from agent.answer import Answer
+from agent.understanding import parse
+from tests.agent.answers import answer as grounded
 from tests.agent.answers import answered
 
 PREFILL = (
@@ -70,3 +72,36 @@ def test_the_allocators_switch_only_fights_fragments() -> None:
     )
     assert any("fragmentation" in c.fact for c in answer.corrections)
     assert answer.verdict == "does_not_fit"
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("LoRA 7B on a 3090, checkpointing is off I guess", "none"),
+        ("LoRA 7B on a 3090 with grad ckpt", "full"),
+        ("LoRA 7B on a 3090 without grad checkpointing", "none"),
+        ("3090 LoRA 7B,梯度检查点没开", "none"),
+    ],
+)
+def test_checkpointing_in_other_words(said: str, value: str) -> None:
+    assert parse(said).slots.gradient_checkpointing == value
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("HunyuanVideo LoRA on an A100 80GB runs out of memory in the backward pass", "frames"),
+        ("SDXL LoRA 3090 batch 16 爆显存", "分辨率"),
+        ("vit-large fine-tuning, batch 256, T4, CUDA out of memory", "resolution"),
+        ("Qwen2.5-7B LoRA on a 3090 OOM", "truncate"),
+    ],
+)
+def test_the_input_that_sets_the_peak_is_of_the_kind_of_the_model(question: str, told: str) -> None:
+    assert told in grounded(question).text
+
+
+def test_a_picture_model_is_trained_by_lora_where_no_method_was_said() -> None:
+    """12e9 parameters at 16 bytes are 190 GB: nobody means that on a card for games."""
+    found = grounded("4090 训练 FLUX 够吗")
+    assert found.memory is not None
+    assert found.memory.low_bytes < 60e9

@@ -126,7 +126,8 @@ def _verdict(request: Request, found: Found, *, is_blocked: bool) -> Verdict:
         return "does_not_fit" if found.verdict == "does_not_fit" else "depends"
     has_log = pasted(request, "cuda_oom") is not None or says_no_blocks(request)
     symptoms = symptoms_of(request)
-    if symptoms and found.verdict != "not_applicable" and not is_explained(found, symptoms):
+    is_open = bool(symptoms) and not is_explained(request, found, symptoms)
+    if is_open and found.verdict != "not_applicable":
         return found.verdict if has_log and found.verdict == "does_not_fit" else "depends"
     if found.verdict == "does_not_fit":
         return found.verdict

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.found import Found
 from agent.request import Pasted, Request
+from tools.models import DENOISER_KINDS, ENCODER_KINDS, LANGUAGE_KINDS, try_find_model
 from tools.units import GIB, MIB
 
 _COLAB_RAM_GB = 12.7
@@ -87,7 +88,7 @@ def say_checks(draft: Draft, *, importance: int, told: tuple[str, ...] = ()) -> 
     slots = draft.request.slots
     found = symptoms_of(draft.request)
     if slots.task == "train" or (slots.task is None and slots.framework is None):
-        usual = ["processes", "settings", "longest"]
+        usual = ["processes", "settings", _largest(slots.model)]
         if (slots.gpu_count or 1) > 1:
             usual.insert(2, "replica")
         if not slots.has_model and slots.task == "train":
@@ -104,6 +105,14 @@ def say_checks(draft: Draft, *, importance: int, told: tuple[str, ...] = ()) -> 
         title=draft.phrase("symptoms.title"),
         importance=importance,
     )
+
+
+def _largest(model: str | None) -> str:
+    """Which of the inputs sets the peak, by the kind of the model."""
+    match = try_find_model(model) if model is not None else None
+    if match is None or match.spec.kind in (*LANGUAGE_KINDS, *ENCODER_KINDS):
+        return "longest"
+    return "largest_latents" if match.spec.kind in DENOISER_KINDS else "largest_input"
 
 
 _REMEDIES = {
@@ -127,15 +136,20 @@ _NO_NEED = ("grows", "one_used")
 """Causes that no change of the run's need takes away."""
 
 
-_BEFORE_ANY_WORK = {"at_load", "host_load", "at_step"}
+_BEFORE_ANY_WORK = {"at_load", "at_step"}
 """Failures of a run that never got going: too large a need explains them."""
 
 
-def is_explained(found: Found, symptoms: list[str]) -> bool:
-    """Whether even the lower end of the need is more than the card gives, and nothing ran yet."""
-    report = found.report
-    is_short = report is not None and report.low_bytes > (report.usable_bytes or 0)
-    return found.verdict == "does_not_fit" and is_short and set(symptoms) <= _BEFORE_ANY_WORK
+def is_explained(request: Request, found: Found, symptoms: list[str]) -> bool:
+    """Whether a run that never got going needs more than the card gives at the lower end already.
+
+    What was not said, or a model that did run, leaves it open.
+    """
+    report, slots = found.report, request.slots
+    if report is None or found.verdict != "does_not_fit" or not set(symptoms) <= _BEFORE_ANY_WORK:
+        return False
+    is_said = not {"task", "method"} & set(request.inferred) and len(slots.models or ()) < 2
+    return is_said and report.low_bytes > (report.usable_bytes or 0)
 
 
 def say_symptoms(draft: Draft) -> list[str]:

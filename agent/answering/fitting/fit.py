@@ -36,6 +36,6 @@ def compose(request: Request, context: Context) -> Plan:
     found = yield from steps
     symptoms = say_symptoms(draft)
     verdict = found.verdict
-    if symptoms and verdict != "not_applicable" and not is_explained(found, symptoms):
+    if symptoms and verdict != "not_applicable" and not is_explained(request, found, symptoms):
         verdict = "depends"
     return draft.finish(verdict, memory=found.memory, slots=settled(found))

@@ -127,6 +127,10 @@ def _methods(draft: Draft) -> tuple[str, ...]:
         return METHODS
     if not method_is_open(draft.request) and slots.method is not None:
         return (slots.method,)
+    if slots.method is not None and _is_denoiser(slots.model):
+        why = "no method was said; models of this kind are usually trained by LoRA"
+        draft.assume([AssumptionOut(name="method", value=slots.method, unit="1", why=why)])
+        return (slots.method,)
     if not is_language_model(slots.model):
         why = "models of this kind are usually trained whole"
         draft.assume([AssumptionOut(name="method", value="full", unit="1", why=why)])
@@ -154,6 +158,11 @@ def _asked(
         say_verdict(draft, chosen)
         found = Found(verdict_of(chosen), memory_range(chosen), chosen)
     return found
+
+
+def _is_denoiser(name: str | None) -> bool:
+    match = try_find_model(name) if name is not None else None
+    return match is not None and match.spec.kind in DENOISER_KINDS
 
 
 def is_language_model(name: str | None) -> bool:

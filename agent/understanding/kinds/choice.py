@@ -109,6 +109,8 @@ def _is_paid_job(turn: Turn, intent: Intent) -> bool:
     return is_bare and is_total and has_work
 
 
+_OF_MEMORY = ("fit_check", "oom_diagnosis", "serving_plan", "multi_gpu_plan")
+"""Kinds of questions about what a job needs of its cards."""
 _OF_WORK = ("time_estimate", "cost_estimate")
 """Kinds of questions about the hours and the money of a job."""
 _OF_A_TYPE: tuple[Intent, ...] = ("concept", "fit_check", "network_distributed")
@@ -133,7 +135,7 @@ _SETTINGS = ("method", "quantization", "precision", "batch", "seq_len", "gpu", "
 
 def _changes_job(turn: Turn, base: Request) -> bool:
     """Whether a turn gives a setting to the sized job before it."""
-    is_job = base.intent in ("fit_check", "oom_diagnosis", "serving_plan", *_OF_WORK)
+    is_job = base.intent in (*_OF_MEMORY, *_OF_WORK)
     sized = base.slots.has_model
     said = {slot for slot in turn.out.values if slot not in turn.out.inferred}
     return (

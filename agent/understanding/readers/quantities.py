@@ -51,6 +51,7 @@ _SOUGHT = re.compile(
 )
 """In front of a word: its number is asked for, so one behind it is likely another's."""
 _SCALED = re.compile(r"\d\s?[kw]\Z")
+_OWN_NUMBER = re.compile(r"\s?[=:]?\s?\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +167,17 @@ def _candidates(rule: _Rule, text: str) -> Iterator[_Candidate]:
     if rule.after is not None:
         for found in islice(compiled(rule.after).finditer(text), _MOST):
             if not text.startswith(rule.unless_behind or "\0", found.end()):
-                yield _Candidate(rule, found, _trailing_score(found))
+                yield _Candidate(rule, found, _trailing_score(rule, found))
 
 
-def _trailing_score(found: re.Match[str]) -> float:
-    """A word behind binds strongly where a hyphen ties it to the number ("4k-token")."""
+def _trailing_score(rule: _Rule, found: re.Match[str]) -> float:
+    """A word behind binds strongly where a hyphen ties it to the number ("4k-token").
+
+    It leaves thousands alone where a number of its own stands behind it ("16k 并发8").
+    """
+    is_length = rule.kind == "int" and _SCALED.search(found["number"]) is not None
+    if is_length and _OWN_NUMBER.match(found.string, found.end()):
+        return 0.25
     return 2.2 if found.string.startswith("-", found.end("number")) else 1.0
 
 

@@ -143,11 +143,16 @@ def _read_providers(text: str, board: Board) -> None:
 def _read_precision(text: str, board: Board) -> None:
     """Precisions, and the one that is left when half precision is turned down."""
     shares = [(hit.start, hit.end) for hit in words("no_precision").find(text)]
+    formats = [
+        other.end for name in ("precision", "quantization") for other in words(name).find(text)
+    ]
     for hit in words("precision").find(blanked(text, shares)):
-        before = text[max(0, hit.start - 14) : hit.start]
+        near = [end for end in formats if end <= hit.start]  # "不用fp8 直接bf16" denies fp8
+        before = text[max(0, hit.start - 14, *near) : hit.start]
         if table("resolve", "states_behind").has(text[hit.end : hit.end + 18]):
             continue  # "fp32 states": of the optimizer, not of the arithmetic
-        if not table("resolve", "negation").has(before):
+        asks = table("conversation", "not_negators").has(before)  # "要不要用fp16"
+        if asks or not table("resolve", "negation").has(before):
             board.add("precision", hit.value, hit.start, hit.end)
         elif hit.value == "fp16":
             board.add("precision", "fp32", hit.start, hit.end, weight=2.0)

@@ -6,14 +6,16 @@ from agent.understanding.lexicon.phrases import table
 from agent.understanding.lexicon.readings import Board, Reading
 from agent.understanding.lexicon.text import Document
 
-_NAMES = ("card", "model_match", "model_family", "params_b", "instance", "quantization")
+_NAMES = (("card",), ("model_match",), ("model_family",), ("params_b",), ("instance",),
+          ("quantization", "precision"))  # fmt: skip
+"""Slots that say the same thing: one that is taken back has another in its place."""
 
 
 def drop_taken_back(document: Document, board: Board) -> bool:
     """Forget what is taken back ("不是 A10,是 A100"); whether anything was."""
     dropped = False
-    for slot in _NAMES:
-        readings = board.of(slot)
+    for slots in _NAMES:
+        readings = [reading for slot in slots for reading in board.of(slot)]
         negated = [reading for reading in readings if _is_taken_back(document.text, reading)]
         if negated and len(negated) < len(readings):
             board.readings = [r for r in board.readings if not any(r is n for n in negated)]
