@@ -95,6 +95,8 @@ class Slots(_Record):
     concurrency: int | None = None
     concurrency_is_cap: bool | None = None
     """Whether that is the most that a server lets in at a time: no demand, further ones wait."""
+    context_is_shared: bool | None = None
+    """Whether `seq_len` is what all requests share, as -c of llama-server is over its slots."""
     gpu_memory_utilization: float | None = None
     """Share of the card that a serving engine may take."""
     gpu_layers: int | None = None
@@ -192,6 +194,13 @@ class Slots(_Record):
     def sample_length(self) -> int | None:
         """Tokens of the longest sample, where all are said to have so many."""
         return None if self.lengths_vary else self.tokens_per_sample
+
+    @property
+    def context_of_one(self) -> int | None:
+        """Tokens that one request may hold: its share where all share a context."""
+        if self.seq_len is None or not self.context_is_shared:
+            return self.seq_len
+        return max(1, self.seq_len // (self.concurrency or 1))
 
     @property
     def first_price(self) -> Money | None:

@@ -24,3 +24,15 @@ def say_shared_prefix(draft: Draft, report: MemoryReport) -> None:
               whole=gib(each * requests), saved=gib(saved), importance=HEAD)  # fmt: skip
     draft.figure("prefix_of_all", int(each * requests), "B", formula="cache * requests")
     draft.figure("requests", requests, "1", sources=("user:concurrency",))
+
+
+def say_shared_context(draft: Draft) -> None:
+    """That the slots of llama-server share the context of its command line."""
+    slots = draft.request.slots
+    if not slots.context_is_shared or not slots.concurrency or slots.seq_len is None:
+        return
+    each = slots.context_of_one
+    draft.figure("context_in_all", slots.seq_len, "token", sources=("user:seq_len",))
+    draft.figure("context_of_a_slot", each or 0, "token", formula="-c / -np")
+    draft.say("host.shared_context", total=slots.seq_len, slots=slots.concurrency, each=each,
+              importance=HEAD)  # fmt: skip

@@ -81,10 +81,9 @@ def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any
         return None
     if not isinstance(bare, MemoryReport) or not isinstance(whole, MemoryReport):
         return None
-    layers = slots.gpu_layers
-    if layers is None:
-        each = (whole.process_bytes - bare.process_bytes) / model.layers
-        layers = int((usable * shares.CARD_FILLED - bare.process_bytes) / each)
+    each = (whole.process_bytes - bare.process_bytes) / model.layers
+    most = int((usable * shares.CARD_FILLED - bare.process_bytes) / each)
+    layers = most if slots.gpu_layers is None else slots.gpu_layers
     layers = max(0, min(layers, model.layers))
     results = yield (
         Call("estimate_memory", {**arguments, "gpu_layers": layers}),
@@ -96,6 +95,8 @@ def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any
         return None
     split = split.model_copy(update={"host_ram_bytes": _host_bytes(split, whole)})
     verdict = _say_split(draft, split, layers, model.layers)
+    if split.verdict == "does_not_fit":
+        _say_fewer_layers(draft, max(0, most), each)
     if isinstance(speed, TimeReport) and slots.gpu_layers is None:
         _say_speed(draft, speed, split, layers / model.layers)
     if model.kind == "moe-lm" and (layers < model.layers or asks_part_in_host(draft.request)):
@@ -103,6 +104,16 @@ def compose_offload(draft: Draft, report: MemoryReport, arguments: dict[str, Any
     if layers < model.layers and verdict != "does_not_fit":
         draft.say("host.split_avoid")
     return Split(verdict, split, whole)
+
+
+def _say_fewer_layers(draft: Draft, most: int, each: float) -> None:
+    """How many layers the card does hold, and what else is left: nothing that is set already."""
+    draft.figure("layers_that_fit", most, "1", formula="(usable - buffers) / bytes of a layer")
+    draft.figure("bytes_of_a_layer", round(each), "B", formula="(all - none) / layers")
+    narrow = draft.request.slots.kv_cache_dtype
+    key = "ways" if narrow is None else "ways_kv_four" if narrow == "q8_0" else "ways_kv_set"
+    draft.say("host.split_fewer", most=most, each=gib(round(each)), importance=HEAD,
+              ways=draft.phrase(f"host.split_{key}"))  # fmt: skip
 
 
 def _host_bytes(split: MemoryReport, whole: MemoryReport) -> int:

@@ -325,7 +325,7 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     held = {a.name: a.value for a in (*draft.assumptions, *report.assumptions)}
     batch = 1 if cap else int(slots.concurrency or slots.batch or held.get("batch") or 1)
     both = (slots.input_len or 0) + (slots.output_len or 0) if slots.input_len else 0
-    context = int(slots.seq_len or both or held.get("context_len") or 0)
+    context = int(slots.context_of_one or both or held.get("context_len") or 0)
     draft.figure("request_tokens", context, "token", formula="prompt + answer, or the context")
     each = report.kv_cache_bytes / batch
     total = report.usable_bytes

@@ -30,6 +30,7 @@ def memory_arguments(slots: Slots, *, with_changes: bool = False, **changes: Any
     said = {name: getattr(slots, name) for name in _SLOTS}
     said["task"] = "train" if slots.task == "train" else "infer"
     said["framework"] = _framework(slots)
+    said["seq_len"] = slots.context_of_one
     if said["gpu"] is not None:
         said["instance"] = None
     else:
@@ -144,7 +145,7 @@ def run_text(draft: Draft, report: MemoryReport) -> str:
         return told + _settings_said(draft, is_text=is_language(report))
     held = {a.name: a.value for a in report.assumptions}
     slots = draft.request.slots
-    context = slots.seq_len or held.get("context_len")
+    context = slots.context_of_one or held.get("context_len")
     is_capped = concurrency_cap(draft.request) is not None
     batch = 1 if is_capped else slots.concurrency or slots.batch or held.get("batch")
     form = (

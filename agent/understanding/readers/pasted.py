@@ -79,6 +79,8 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
     note_settings(
         document, board, settings, origin="pasted" if is_pasted else "said", program=program
     )
+    if program in _SHARES_CONTEXT:
+        _note_shared_context(board)
     for kind in ("cuda_oom", "host_kill", "vllm_log"):
         if has_marks(kind, text):
             fields = fields_of(kind, document, board)
@@ -97,6 +99,19 @@ def read_pasted(document: Document, board: Board) -> list[Pasted]:
         found.append(Pasted(kind="error_message", fields={"message": name}))
         board.add("error_message", name, start, end)
     return found
+
+
+_SHARES_CONTEXT = ("llama-server", "llama-cli")
+"""Programs whose context is that of all slots together."""
+
+
+def _note_shared_context(board: Board) -> None:
+    """A command's context beside its slots is what they share."""
+    length, slots = board.best("seq_len"), board.best("concurrency")
+    if length is None or slots is None or slots.value < 2:
+        return
+    if length.origin == "pasted" and slots.origin == "pasted":
+        board.add("context_in_all", length.value, length.start, length.end, origin="pasted")
 
 
 _OF_ENGINE = {"seq_len": "max_seq_len", "gpu_memory_utilization": "utilization"}
@@ -148,7 +163,8 @@ _FREE = re.compile(
 )
 _MEMINFO = re.compile(r"memtotal:?\s{0,20}(?P<kib>\d{5,11})\s?ki?b")
 _ASKED_OF_HOST = re.compile(
-    r"(?<![a-z0-9\-])--mem(?:ory)?[ =]{1,2}[\"']?(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt])i?b?(?![a-z])"
+    r"(?<![a-z0-9\-])--mem(?:ory)?[ =]{1,2}[\"']?"
+    r"(?P<n>\d{1,7}(?:\.\d)?)\s?(?P<unit>[gmt])i?b?(?![a-z])"
 )
 """What a job or a container may take of the host: ``sbatch --mem=64G``, ``docker --memory 32g``."""
 _FREE_UNIT = {"m": 1 / 1024, "g": 1.0, "t": 1024.0}

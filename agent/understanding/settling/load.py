@@ -46,8 +46,8 @@ _RANKING_KINDS = ("reranker",)
 def settle_load(document: Document, board: Board, out: Resolution) -> None:
     """Settle the mean rate of a count a day, the items and the context of one request."""
     shared = board.best("context_in_all")
-    if shared is not None and out.get("concurrency"):  # llama-server -c 32768 -np 4: 8192 each
-        out.put("seq_len", max(1, shared.value // out.get("concurrency")), shared)
+    if shared is not None and shared.value == out.get("seq_len"):
+        out.put("context_is_shared", True, inferred=True)  # -c 32768 -np 4: 8192 each
     _daily(document, out)
     _cap(document, out)
     if getattr(out.spec, "kind", None) in _RANKING_KINDS:
