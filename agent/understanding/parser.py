@@ -103,9 +103,12 @@ def _request(
     document, out = turn.document, turn.out
     spoken_lines = told_lines(document, turn.orders)
     told = with_signs(spoken_lines, turn.board, products=False)
+    marks = marks_in(told)
     corrections: tuple[Correction, ...] = ()
     if intent != "out_of_scope":
-        scene = scene_of(turn.whole, turn.orders, turn.board, out, turn.pasted, told=told)
+        scene = scene_of(
+            turn.whole, turn.orders, turn.board, out, turn.pasted, told=told, marks=marks
+        )
         corrections = corrections_for(scene, spoken)
     if intent == "concept" and is_of_a_run(corrections, out):
         intent = "fit_check"
@@ -134,7 +137,7 @@ def _request(
         data_set=turn.board.value("data_set"),
         processor=turn.board.value("processor"),
         stages=stages_in(told),
-        marks=marks_in(told),
+        marks=marks,
         amounts=amounts_in(told),
         clouds=clouds_of_types(turn.board),
         cards_added=turn.board.value("cards_added"),

@@ -244,6 +244,14 @@ def _is_bare_card(folded: str, reading: Reading, key_start: int, key_end: int) -
     return in_place_after and (key_start == 0 or _place_precedes(folded, key_start))
 
 
+_SUM_BEFORE = re.compile(
+    r"(?:costs?|paid|pays?|price[ds]?|spent|花了?|要价|价格|售价)(?: is| of| about)?\s?\d+,\Z"
+)
+"""A sum of money whose digits are parted by four, as in Chinese: "costs 1,3090"."""
+_FOUR_DIGITS = re.compile(r"(?<!\d)\d{4}\Z")
+"""A number that no comma divides in thousands: "batch 8,4090" is a list."""
+
+
 def _place_precedes(folded: str, start: int) -> bool:
     before = folded[max(0, start - 12) : start].rstrip(" (")
     word = re.search(r"[a-z]+$|.$", before)
@@ -254,13 +262,18 @@ def _unit_follows(folded: str, end: int) -> bool:
     rest = folded[end : end + 16].lstrip(" -")
     if rest.startswith(vocabulary().not_a_card_after) and not rest.startswith(("个人", "步骤")):
         return _NEXT_NUMBER.match(folded, end) is None
+    if _FOUR_DIGITS.search(folded, max(0, end - 5), end) and rest.startswith(","):
+        return False
     return re.match(r"x ?\d{3,}|[.:]\d|,\d{3}|=", rest) is not None
 
 
 def _unit_precedes(folded: str, start: int) -> bool:
     before = folded[max(0, start - 20) : start]
-    if re.search(r"[$¥￥=#]\s*$|(?<![a-z0-9.])\d+(?:[.x*×]\s*|,)$|\d[:：]$", before):
+    if re.search(r"[$¥￥=#]\s*$|(?<![a-z0-9.])\d+[.x*×]\s*$|\d[:：]$", before):
         return True
+    if re.search(r"(?<![a-z0-9.])\d+,$", before):
+        is_of_thousands = re.match(r"\d{3}(?!\d)", folded[start:]) is not None
+        return is_of_thousands or _SUM_BEFORE.search(before) is not None
     bare = re.sub(r"[\s:：=_\-为是到]+$", "", before)
     noun = next((n for n in vocabulary().not_a_card_before if bare.endswith(n)), None)
     return noun is not None and not re.search(r"\d ?[k万]?$", bare.removesuffix(noun))

@@ -44,8 +44,7 @@ def compose(request: Request, context: Context) -> Plan:
     memory = (yield from _need(draft)) if has_model else None
     if request.says("failures.cards_counted"):
         draft.say("local.count_mismatch")
-    if request.says("failures.flash") or slots.attention == "flash":
-        _say_flash(draft, report if isinstance(report, ProbeReport) else None)
+    _say_what_is_asked(draft, report if isinstance(report, ProbeReport) else None)
     return draft.finish("not_applicable", memory=memory)
 
 
@@ -107,10 +106,37 @@ def _row(draft: Draft, row: FitOut) -> str:
     )
 
 
-def _say_flash(draft: Draft, report: ProbeReport | None) -> None:
+_FEATURES = {
+    "failures.flash": "flash_attention2_supported",
+    "failures.bf16": "bf16_supported",
+    "failures.fp8": "fp8_supported",
+}
+"""What may be asked of a card by a mark, and the field of a found card that tells it."""
+
+
+def _say_what_is_asked(draft: Draft, report: ProbeReport | None) -> None:
+    """Features and versions that the question names: of the cards found, or where to see them."""
+    request = draft.request
+    for mark, field in _FEATURES.items():
+        is_set = mark == "failures.flash" and request.slots.attention == "flash"
+        if request.says(mark) or is_set:
+            key = mark.removeprefix("failures.")
+            draft.say(f"local.{key}", items=_cards_with(draft, report, field))
+    if not request.says("failures.versions"):
+        return
+    if report is not None and report.driver_version:
+        draft.say("local.versions", driver=report.driver_version, cuda=report.cuda_version or "?")
+    else:
+        draft.say("local.versions_where")
+
+
+def _cards_with(draft: Draft, report: ProbeReport | None, field: str) -> str:
+    """Which of the cards found can, or how to see it of a card that is not here."""
+    if report is None:
+        return draft.phrase("local.see")
     items = []
-    for device in report.devices if report else ():
-        key = "local.flash_yes" if device.flash_attention2_supported else "local.flash_no"
+    for device in report.devices:
+        has = getattr(device, field)
+        key = "local.unknown" if has is None else "local.can" if has else "local.cannot"
         items.append(draft.phrase(key, name=device.name))
-    told_items = joined(draft, items) if items else draft.phrase("local.flash_none")
-    draft.say("local.flash", items=told_items)
+    return joined(draft, items) if items else draft.phrase("local.no_card")

@@ -24,6 +24,8 @@ from tools.units import MIB
 _INTENTS = ("fit_check", "probe_local", "serving_plan", "oom_diagnosis")
 _NARROW = "awq"
 """The usual 4-bit format, told where 16 bit does not fit into what is left."""
+_MOSTLY = 0.5
+"""Share of a card in use from which it is told that another process holds it."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
@@ -69,6 +71,8 @@ def _occupied(draft: Draft) -> Steps:
         draft.say(key, importance=HEAD, total=f"{total // MIB}", used=f"{used // MIB}",
                   free=f"{free // MIB}", free_gib=gib(free), what=run_text(draft, report),
                   need=gib(report.process_bytes))  # fmt: skip
+        if verdict != "does_not_fit" and used >= _MOSTLY * total:
+            draft.say("symptoms.occupied_not_idle", used=f"{used // MIB}")
     if report.verdict is not None and report.usable_bytes is not None:
         draft.figure("usable", report.usable_bytes, "B", sources=(f"data:gpus.csv#{report.gpu}",))
         draft.say(

@@ -11,6 +11,7 @@ from agent.answering.telling.numbers import count
 from agent.answering.telling.phrases import sentences
 from agent.request import Request, Slots
 from agent.toolbox.memory import MemoryReport
+from tools.memory import known_pool
 from tools.models import LANGUAGE_KINDS
 
 _SLOTS = (
@@ -70,12 +71,16 @@ def _prompt(slots: Slots) -> int:
 
 _SERVERS = ("vllm", "vllm-ascend", "sglang", "ollama", "llama.cpp", "tgi", "lmdeploy")
 
+_PLAIN = "transformers"
+"""Engine of a program that is none and sets nothing aside: ComfyUI and the like."""
+
 
 def _framework(slots: Slots) -> str | None:
     """The program that holds the memory; a server named beside training is not the trainer."""
-    if slots.task == "train" and slots.framework in _SERVERS:
-        return slots.library
-    return slots.framework or slots.library
+    if slots.task == "train":
+        return slots.library if slots.framework in _SERVERS else slots.framework or slots.library
+    program = slots.framework or slots.library
+    return _PLAIN if program is not None and known_pool(program) is None else program
 
 
 def memory_range(report: MemoryReport) -> MemoryRange:

@@ -223,9 +223,13 @@ def reserved_counts(scene: Scene) -> list[Fields]:
 
 def host_ram(scene: Scene) -> list[Fields]:
     """A kill by the system taken for a lack of GPU memory."""
-    killed = any(item.kind == "host_kill" for item in scene.pasted)
-    cuda = any(item.kind == "cuda_oom" for item in scene.pasted)
-    return [{}] if killed and not cuda and scene.says("kill_words") else []
+    if any(item.kind == "cuda_oom" for item in scene.pasted):
+        return []
+    pasted = any(item.kind == "host_kill" for item in scene.pasted) and scene.says("kill_words")
+    told = "failures.killed_by_system" in scene.marks
+    told = told or "failures.killed" in scene.marks and scene.out.get("host_ram_gb") is not None
+    told = told and scene.says("gpu_memory_blamed")
+    return [{}] if pasted or told else []
 
 
 def mb_for_gb(scene: Scene) -> list[Fields]:

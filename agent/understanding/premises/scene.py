@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,8 @@ class Scene:
     pasted: tuple[Pasted, ...]
     told: str
     """What is said in the reader's own words: signs for names, no log, setting or order."""
+    marks: frozenset[str] = frozenset()
+    """What it says beyond its slots (tables: data/marks/)."""
 
     def near(self, words: str, card: Card) -> bool:
         """Whether a word group stands beside a card with no other card between."""
@@ -73,6 +76,7 @@ def scene_of(
     pasted: list[Pasted],
     *,
     told: str,
+    marks: Iterable[str] = (),
 ) -> Scene:
     """What the premise checks look at; claims inside orders are put right as well.
 
@@ -83,6 +87,7 @@ def scene_of(
         out: Slots as they are settled.
         pasted: Logs and configurations in the text.
         told: Its own words, with signs for names.
+        marks: What they say beyond the slots.
     """
     if orders:
         beside, board_of_names = Document(whole, whole, None, bytearray(len(whole))), Board()
@@ -92,7 +97,7 @@ def scene_of(
         board_of_names = board
     cards = tuple(reading.value for reading in board_of_names.of("card"))
     instances = tuple(reading.value for reading in board_of_names.of("instance_mention"))
-    return Scene(whole, board, out, cards, instances, tuple(pasted), told)
+    return Scene(whole, board, out, cards, instances, tuple(pasted), told, frozenset(marks))
 
 
 @cache

@@ -15,6 +15,12 @@ _SIGNED = r"\s=:：(（,，是为到至"
 """What stands before a minus; a hyphen after anything else joins a name to its size."""
 _LEFT = rf"(?:(?<![a-z0-9.\-])|(?<=[^a-z0-9.\-{_SIGNED}]-))"
 _SIGN = rf"(?:(?<![^{_SIGNED}])-)?"
+_ADJECTIVES = (
+    r"(?:[ \-](?!images?|samples?|rows?|tokens?|context|ctx|docs?|documents?|records?|requests?"
+    r"|users?|pairs?|steps?|lines?|queries|vectors?|items?|photos?|pictures?|videos?|clips?)"
+    r"[a-z\-]{2,16}){1,2}"
+)
+"""Between a size and "model": "650M protein language model", not "10M images model"."""
 _SIZE = re.compile(
     rf"{_LEFT}(?P<low>{_SIGN}{DIGITS})\s?-\s?(?P<high>{DIGITS})\s?b(?![a-z0-9])"  # 33-34b
     rf"|(?<![a-z0-9.])(?P<experts>\d{{1,3}})\s?x\s?(?P<each>{DIGITS})\s?b(?![a-z0-9])"
@@ -22,7 +28,7 @@ _SIZE = re.compile(
     rf"|(?<![a-z0-9.])(?P<total2>{DIGITS})ba(?P<active2>\d{{1,2}})(?![a-z0-9])"  # 30BA3
     rf"|{_LEFT}(?P<number>{_SIGN}{DIGITS})\s?-?\s?(?P<unit>b|bn|billion)(?![a-z0-9/])"
     rf"|(?<![a-z0-9.])(?P<han>{DIGITS}|{HAN}{{1,9}})\s?(?P<yi>百亿|千亿|万亿|亿)(?!\s?个(?!参|模)|\s?个?(?:token|条|样本|数据|字|次|行|元|块|张))(?:的)?(?:参数|模型|规模|大模型|参)?"
-    rf"|(?<![a-z0-9.])(?P<other>{DIGITS})\s?(?P<scale>[mt]|million|trillion)\s?(?=的?(?:参数|规模|个参数|模型|大模型|param|parameter|model|gpt|bert|vit|llm))"
+    rf"|(?<![a-z0-9.])(?P<other>{DIGITS})\s?(?P<scale>[mt]|million|trillion)\s?(?=的?(?:参数|规模|个参数|模型|大模型|param|parameter|model|gpt|bert|vit|llm)|{_ADJECTIVES}\s(?:models?|encoders?|transformers?|networks?|lms?|backbones?)(?![a-z]))"
 )
 _EXPERT_SHARE = 0.835
 """Of k experts times their nominal size, what is left when the shared layers are counted once

@@ -43,3 +43,34 @@ def test_rows_and_width_of_tables_of_ids(question: str, table: IdTable | None) -
     request = parse(question)
     assert request.id_table == table
     assert request.slots.params_b is None or table is None
+
+
+@pytest.mark.parametrize(
+    ("question", "billions"),
+    [
+        ("full fine-tuning of a 650M protein model on an A5000", 0.65),
+        ("a 300M speech encoder on a T4, fine-tune", 0.3),
+        ("classifier trained on 10M images, which model for a T4", None),
+        ("a 1M context model on an H100", None),
+        ("dataset of 5M text pairs, fine-tune an encoder", None),
+    ],
+)
+def test_millions_beside_a_described_model_are_its_size(
+    question: str, billions: float | None
+) -> None:
+    assert parse(question).slots.params_b == billions
+
+
+@pytest.mark.parametrize(
+    ("question", "model", "length"),
+    [
+        ("ESM2 3B LoRA, proteins up to 600 residues, batch 4, 4090", "esm2_t36_3B_UR50D", 600),
+        ("微调 ESM-2 150M,序列 512 个氨基酸,batch 8,3090 够吗", "esm2_t30_150M_UR50D", 512),
+        ("esm2_t12_35M_UR50D full fine-tune, 1022 aa, T4", "esm2_t12_35M_UR50D", 1022),
+    ],
+)
+def test_protein_models_and_their_lengths(question: str, model: str, length: int) -> None:
+    slots = parse(question).slots
+    assert slots.model == f"facebook/{model}"
+    assert slots.seq_len == length
+    assert slots.has_card

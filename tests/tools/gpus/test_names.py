@@ -107,6 +107,8 @@ def test_a_comma_before_the_count_parts_sentences_and_no_thousands() -> None:
     ]
     assert [m.match.spec.name for m in scan_gpus("batch 4, 3090 enough?")] == ["GeForce RTX 3090"]
     assert scan_gpus("it costs 1,3090") == []
+    assert [m.match.spec.name for m in scan_gpus("batch 8,4090 够吗")] == ["GeForce RTX 4090"]
+    assert [m.match.spec.name for m in scan_gpus("4090,512 长度")] == ["GeForce RTX 4090"]
 
 
 @pytest.mark.parametrize(("written", "row"), [("A10 22G", "NVIDIA A10"), ("T4 15GB", "Tesla T4")])
