@@ -90,12 +90,30 @@ _LONGEST_LIST = 80
 """Characters of a text that is nothing but a list of conditions."""
 
 
+_OTHER_CONDITIONS = 2
+"""Features, price and place that make a list of cards counted or sized one that is looked for."""
+
+
 def _is_bare_list(text: str, slots: Slots) -> bool:
     """Whether a short text lists what a machine has and nothing else: cards, NVLink, RDMA."""
+    if len(text) > _LONGEST_LIST or _table("asks_else").has(text) or slots.nodes is not None:
+        return False
     features = {hit.value for hit in _table("features").every(text)}
     is_sized = slots.gpu_mem_gb is not None or (slots.gpu_count or 1) > 1
-    is_short = len(text) <= _LONGEST_LIST and not _table("asks_else").has(text)
-    return len(features) > 1 and is_sized and is_short and slots.nodes is None
+    if len(features) > 1 and is_sized:
+        return True
+    is_priced = slots.budget is not None and slots.budget.per in ("hour", "month")
+    others = len(features) + is_priced + (slots.region is not None)
+    if others < _OTHER_CONDITIONS or slots.has_model or slots.task == "train":
+        return False
+    return is_sized or _sizes_cards(text)
+
+
+def _sizes_cards(text: str) -> bool:
+    """Whether several cards, or memory of one, are what a text asks for."""
+    amounts, rest = read_least_amounts(text)
+    counted = read_cards_counted(rest)
+    return "min_gpu_memory_gb" in amounts or (counted is not None and counted[0] > 1)
 
 
 def _without_denied(text: str, points: dict[str, Any]) -> str:
