@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent import ungrounded
 from agent.advisor import Advisor
 from tests.agent.answers import answered
 from tools.units import GIB
@@ -22,6 +23,7 @@ def test_an_open_base_that_is_too_large_in_16_bit_depends(question: str) -> None
     assert answer.verdict == "depends"
     assert "fp8_base" in answer.text
     assert "blocks_to_swap" in answer.text
+    assert not ungrounded(answer, question=question)
 
 
 def test_an_8_bit_base_is_counted_by_its_bits() -> None:

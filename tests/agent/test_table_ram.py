@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent import ungrounded
 from tests.agent.answers import answered
 from tools.units import GB
 
@@ -23,6 +24,7 @@ def test_a_table_larger_than_the_ram_does_not_fit(question: str, table_gb: float
     figures = {f.name: f.value for f in answer.figures}
     assert figures["table"] == pytest.approx(table_gb * GB)
     assert "QuantileDMatrix" in answer.text
+    assert not ungrounded(answer, question=question)
 
 
 def test_a_larger_type_of_the_family_is_named() -> None:

@@ -9,6 +9,7 @@ from agent.answering.failures.cuda_error import say_cuda_error, say_refused
 from agent.answering.failures.engine_start import say_no_blocks, says_no_blocks
 from agent.answering.failures.killed_load import for_cards, loaded
 from agent.answering.failures.logged_card import on_logged_card, say_logged_card
+from agent.answering.failures.one_block import block_told
 from agent.answering.failures.symptoms import (
     free_bytes,
     grows,
@@ -59,6 +60,7 @@ def compose(request: Request, context: Context) -> Plan:
         draft.request = with_host_memory(request)
     if log is not None:
         draft.request = on_logged_card(request, log)
+        draft.request = yield from block_told(draft, log)
     if not has_model:
         _say_cause(draft, log, None)
         return (yield from _no_model(draft))

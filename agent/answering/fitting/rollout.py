@@ -23,6 +23,8 @@ def say_group(draft: Draft, report: MemoryReport) -> None:
     held = {assumption.name: assumption.value for assumption in report.assumptions}
     batch = draft.request.slots.batch or int(held.get("micro_batch_size") or 1)
     steps = ceil(group / (batch * report.gpu_count))
+    if steps == 1 and report.gpu_count == 1:  # all of it is on the card at once, as was said
+        return
     draft.figure("group", group, "1", sources=("user:num_generations",))
     draft.figure("group_steps", steps, "1", formula="ceil(group / (batch * cards))")
     draft.say("objective.group", n=group, batch=batch, cards=report.gpu_count, steps=steps,
