@@ -102,6 +102,10 @@ class Slots(_Record):
     gpu_layers: int | None = None
     """llama.cpp: layers on the card; the rest stays in host memory."""
     request_rate_per_s: float | None = None
+    rate_is_mean: bool | None = None
+    """Whether that is the mean of a day or an hour, which has its peaks."""
+    peak_factor: float | None = None
+    """How many times that rate the busiest time has."""
     items_per_request: int | None = None
     """Texts that one request ranks or encodes."""
     framework: str | None = None

@@ -29,6 +29,7 @@ from agent.understanding.readers.hosts import read_hosts
 from agent.understanding.readers.id_tables import read_id_tables
 from agent.understanding.readers.in_use import read_in_use
 from agent.understanding.readers.links import read_links
+from agent.understanding.readers.loads import read_loads
 from agent.understanding.readers.money import read_money
 from agent.understanding.readers.names import read_cards, read_instances, read_models
 from agent.understanding.readers.other_kinds import read_other_kinds
@@ -110,6 +111,7 @@ def _read_all(document: Document, board: Board) -> None:
     read_vgpu(document, board)
     read_hosts(document, board)
     read_processor(document, board)
+    read_loads(document, board)
     read_classes(document, board)
     read_active(document, board)
     read_id_tables(document, board)

@@ -51,3 +51,14 @@ def test_more_requests_take_more_cards() -> None:
 def test_a_card_that_holds_no_copy_is_said_to() -> None:
     found = answer("how many T4 for 5 rps of llama3 70b, 2k prompt 500 output")
     assert found.verdict == "does_not_fit"
+
+
+def test_the_peak_is_what_cards_are_counted_for() -> None:
+    mean = answer("432k calls a day, Qwen3-8B, 1000 in 200 out, how many L20?")
+    peak = answer(
+        "432k calls a day with peaks of 6x the mean, Qwen3-8B, 1000 in 200 out, how many L20?"
+    )
+    direct = answer("30 qps, Qwen3-8B, 1000 in 200 out, how many L20?")
+    assert "5 a second is the mean" in mean.text
+    assert _figures(peak)["cards, replicas of 1"] == _figures(direct)["cards, replicas of 1"]
+    assert "at 6 times that the peak is 30 a second" in peak.text

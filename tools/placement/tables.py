@@ -46,7 +46,7 @@ def place_table(task: Task, work: Work) -> Placement:
     cpu_s = _cpu_seconds(table, rounds, vcpu, work)
     cpu = cheapest_cpu(vcpu, int(table.ram_bytes.value), provider=task.provider, region=task.region)
     cpu = cpu._replace(hours=float(cpu_s.value) / 3600) if cpu else None
-    reasons = [Reason("host_memory", (table.ram_bytes,))]
+    reasons = [Reason("host_memory", (table.ram_bytes, table.matrix_bytes))]
     if not work.has_gpu_code:
         reasons.insert(0, Reason("library_without_gpu_code", (cpu_s,), task.work))
         return Placement("cpu", tuple(reasons), cpu, None, (), table.assumptions)
@@ -113,8 +113,9 @@ def _table(task: Task, work: Work) -> Table:
                          "file size / bytes per cell", size, per_cell)  # fmt: skip
         ram = _ram_of_file(task.data_bytes)
     else:
-        rows, columns = task.rows or work.rows or 1, task.columns or work.columns or 1
-        for name, said, number in (("rows", task.rows, rows), ("columns", task.columns, columns)):
+        said_rows = task.rows or (int(task.samples) if task.samples else None)
+        rows, columns = said_rows or work.rows or 1, task.columns or work.columns or 1
+        for name, said, number in (("rows", said_rows, rows), ("columns", task.columns, columns)):
             if said is None:
                 notes.append(Assumption(name, number, "1", "no size was given: a common table"))
         cells = computed("cells", rows * columns, "1", "rows * columns", given("rows", rows, "1"),

@@ -14,7 +14,7 @@ from agent.answering.renting.renting import default_provider
 from agent.answering.speed import item_work
 from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.machines import instance_line, short_line
-from agent.answering.telling.numbers import duration, gib, hourly, quoted
+from agent.answering.telling.numbers import count, duration, gib, hourly, quoted
 from agent.answering.telling.run_words import joined
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
@@ -30,6 +30,8 @@ _MUCH_RAM_GB = 4.0
 """Host memory from which a need is worth telling, GB."""
 _A_DAY_H = 24.0
 """A job that takes longer than this on a CPU needs a GPU, whatever else it could do."""
+_SHORTEST_S = 60.0
+"""Reading and turning the data into numbers takes about so long, however short the training."""
 _GPU_MEMORY_GB = 80.0
 """Memory of the largest common card, GB."""
 _COMPARED_IN = "CNY"
@@ -256,13 +258,38 @@ def _reason(
         draft.say(f"placement.{key}", latency=latency, vcpu=vcpu,
                   rate=format_significant(values["cpu_requests_per_s"], 2))  # fmt: skip
     elif code == "host_memory" and values.get("host_memory", 0) >= bytes_from_gb(_MUCH_RAM_GB):
+        _say_matrix(draft, values)
         draft.say("placement.host_memory", ram=gb_text(values["host_memory"]))
     elif code == "library_without_gpu_code":
+        _say_classic(draft, values)
         draft.say("placement.library_without_gpu_code", detail=quoted(detail or ""))
     elif code == "gpu_memory" and "process" in values:
         draft.say("placement.gpu_memory", need=gib(values["process"]))
     elif code == "several_for_memory":
         draft.say("placement.several")
+
+
+def _say_matrix(draft: Draft, values: dict[str, float]) -> None:
+    """What a table takes by itself, where both its sides were said."""
+    slots, size = draft.request.slots, values.get("matrix")
+    if size is None or slots.rows is None or slots.columns is None:
+        return
+    draft.figure("rows", slots.rows, "1", sources=("user:rows",))
+    draft.figure("columns", slots.columns, "1", sources=("user:columns",))
+    draft.figure("matrix_float64", 2 * size, "B", formula="matrix * 2")
+    draft.say("placement.matrix", rows=count(slots.rows, draft.language), columns=slots.columns,
+              single=gb_text(size), double=gb_text(2 * size))  # fmt: skip
+
+
+def _say_classic(draft: Draft, values: dict[str, float]) -> None:
+    """How long a library without GPU code takes, and why texts as counts of words are light."""
+    slots, seconds = draft.request.slots, values.get("cpu_seconds")
+    if seconds is not None and (slots.rows or slots.samples):
+        told = max(seconds, _SHORTEST_S)
+        draft.figure("cpu_seconds_told", told, "s", formula="max(cpu_seconds, one minute to read)")
+        draft.say("placement.short_on_cpu", time=duration(told / 3600, draft.language))
+    if draft.request.says("sizing.of_texts"):
+        draft.say("placement.sparse")
 
 
 def gb_text(size_bytes: float) -> str:

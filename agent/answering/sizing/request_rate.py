@@ -11,7 +11,7 @@ from agent.answering.renting.renting import cards_to_rent
 from agent.answering.telling.draft import HEAD, Draft
 from agent.answering.telling.numbers import duration
 from agent.answering.telling.run_words import memory_arguments
-from agent.request import Request
+from agent.request import Request, Slots
 from agent.toolbox import ToolResult
 from agent.toolbox.fleet import FleetReport
 from agent.toolbox.limits import LimitReport
@@ -20,6 +20,8 @@ from tools.units import format_significant
 
 _SIZES = (1, 2, 4, 8)
 """Cards of a replica, up to a full machine."""
+_SHORT = 4
+"""Characters of a rate that is told as it is."""
 _PROMPT, _OUTPUT = 512, 256
 """Tokens of a short chat turn, where none were said: as speed is reckoned."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
@@ -50,6 +52,7 @@ def compose(request: Request, context: Context) -> Plan:
         return draft.finish("does_not_fit", intent="serving_plan")
     best = min(fleets, key=lambda fleet: (fleet.report.gpus, fleet.report.gpus_per_replica))
     _say_best(draft, best)
+    _say_peak(draft)
     _say_table(draft, fleets)
     report = best.report
     draft.say("request_rate.wait", ttft=duration(report.ttft_s.value / 3600, draft.language),
@@ -86,7 +89,7 @@ def _fleets(
     wanted: dict[str, Any] = {
         "model": slots.model, "params_b": slots.params_b, "quantization": slots.quantization,
         "framework": slots.framework, "gpu": slots.gpu, "input_len": prompt,
-        "output_len": output, "requests_per_s": slots.request_rate_per_s,
+        "output_len": output, "requests_per_s": _rate(slots),
         "max_ttft_s": slots.latency_s,
     }  # fmt: skip
     results = yield tuple(
@@ -114,7 +117,7 @@ def _assume_lengths(draft: Draft) -> None:
 
 
 def _say_best(draft: Draft, best: _Fleet) -> None:
-    report, rate = best.report, draft.request.slots.request_rate_per_s or 0.0
+    report, rate = best.report, _rate(draft.request.slots)
     draft.figure("requests_per_s", rate, "1/s", sources=("user:request_rate",))
     draft.figure("replicas", report.replicas, "1", formula="cards / cards of a replica")
     draft.figure(
@@ -124,13 +127,36 @@ def _say_best(draft: Draft, best: _Fleet) -> None:
         formula="requests at which the replicas carry the rate",
     )
     draft.say(
-        "request_rate.best", rate=f"{rate:g}", total=report.gpus, low=report.gpus_low,
+        "request_rate.best", rate=_told(rate), total=report.gpus, low=report.gpus_low,
         high=report.gpus_high, gpu=draft.request.slots.gpu or "", cards=report.gpus_per_replica,
         replicas=report.replicas, flight=f"{report.in_flight:,.0f}", importance=HEAD,
     )  # fmt: skip
     draft.figure("share_low", 30, "%", sources=("data:speed/published user rates",))
     draft.figure("share_high", 60, "%", sources=("data:speed/published user rates",))
     draft.say("request_rate.share", importance=HEAD)
+
+
+def _rate(slots: Slots) -> float:
+    """Requests a second at the busiest time, as far as it was said."""
+    return (slots.request_rate_per_s or 0.0) * (slots.peak_factor or 1.0)
+
+
+def _told(rate: float) -> str:
+    """A rate as it was said where it is short, else in three digits."""
+    return f"{rate:g}" if len(f"{rate:g}") <= _SHORT else format_significant(rate, 3)
+
+
+def _say_peak(draft: Draft) -> None:
+    """What a count of a day or an hour comes to a second, and how its peak was counted."""
+    slots = draft.request.slots
+    mean, factor = slots.request_rate_per_s or 0.0, slots.peak_factor
+    draft.figure("mean_rate", mean, "1/s", formula="requests / seconds of the time they are of")
+    if factor is not None:
+        draft.figure("peak_factor", factor, "1", sources=("user:peak_factor",))
+        draft.say("request_rate.peak", mean=_told(mean), factor=f"{factor:g}",
+                  peak=_told(_rate(slots)), importance=HEAD)  # fmt: skip
+    elif slots.rate_is_mean:
+        draft.say("request_rate.mean", mean=_told(mean), importance=HEAD)
 
 
 def _say_table(draft: Draft, fleets: list[_Fleet]) -> None:

@@ -20,7 +20,7 @@ _OTHER = (
 _NOUNS = (
     "samples|examples|instructions|instruction pairs|pairs|conversations|dialogues|dialogs|records"
     "|entries|documents|docs|passages|articles|questions|images|pictures|photos|prompts|rows|lines"
-    "|reviews|sentences|chunks|texts|files|clips|captions|problems|traces|trajectories"
+    "|reviews|tickets|emails|mails|messages|comments|tweets|sentences|chunks|texts|files|clips|captions|problems|traces|trajectories"
 )
 _AMOUNT = re.compile(
     rf"(?<![a-z0-9.\-])(?P<n>{number_pattern()})\s(?:(?!{_OTHER})[a-z][a-z\-]{{1,15}}\s){{1,2}}"

@@ -140,7 +140,7 @@ def _rule(slot: str, row: dict[str, Any]) -> _Rule:
         row["kind"],
         rf"(?:{_either(before, leading=True)}){_LINK}{number}{unit}{percent}" if before else None,
         (
-            rf"(?:(?<![a-z0-9.])(?<!\d:)|(?<=[a-z0-9])(?=[一二两三四五六七八九]))(?P<number>-?{_WORDED}){_TAIL}"
+            rf"(?:(?<![a-z0-9.])(?<!\d:)|(?<=[\u3400-\u9fff]x)|(?<=[a-z0-9])(?=[一二两三四五六七八九]))(?P<number>-?{_WORDED}){_TAIL}"
             rf"(?:{_either(after, leading=False)})"
         )
         if after
