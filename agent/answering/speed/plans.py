@@ -75,11 +75,22 @@ def _without_model(draft: Draft) -> Steps:
         draft.say(f"symptoms.{key}", importance=HEAD)
     if (slots.gpu_count or 1) > 1 and slots.task != "train":
         draft.say("symptoms.small_batch_parallel", importance=HEAD)
+    if slots.task == "train" and (draft.request.stages or slots.zero_stage is not None):
+        _say_stages(draft)
     draft.say("memory.ask_model")
     say_cited(draft, passages_in(results)[:2])
     question = draft.request.clarifying_question or draft.phrase("memory.ask_question")
     verdict: Verdict = "not_applicable" if slots.task != "train" else "depends"
     return draft.finish(verdict).model_copy(update={"clarifying_question": question})
+
+
+def _say_stages(draft: Draft) -> None:
+    """What the ways to share out a run split of it, and of an adapter's frozen base."""
+    method = draft.request.slots.method or ""
+    if method.endswith("lora"):
+        draft.say("plans.frozen_base", importance=HEAD)
+    if not draft.corrections:  # which say it already
+        draft.say("plans.stages", importance=HEAD)
 
 
 def _training_plan(draft: Draft, context: Context) -> Steps:
