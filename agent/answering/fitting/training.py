@@ -215,7 +215,7 @@ def _sharded(
         return Found(shard.verdict, memory_range(shard), shard)
     say_verdict(draft, replica)
     draft.say(
-        "memory.sharded_fits",
+        "memory.sharded_roomier" if replica.verdict == "tight" else "memory.sharded_fits",
         replica=gib(replica.process_bytes),
         count=count,
         need=gib(shard.process_bytes),

@@ -150,28 +150,11 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
     A run that is shared out to several cards needs as many of the other kind as well: its need
     is that of one of them, and no single card holds the run.
     """
-    need_gb = gb_from_bytes(report.process_bytes)
-    count = report.gpu_count
-    results = yield (
-        Call(
-            "find_instances",
-            {
-                "min_gpu_memory_gb": round(need_gb + 1, 1),
-                "min_gpu_count": count,
-                "max_gpu_count": count,
-                "min_memory_gib": host_gib(draft, report),
-                "provider": covered_provider(draft),
-                "region": default_region(draft),
-                "limit": 50,
-            },
-        ),
-    )
-    draft.use(*results)
-    found = results[0].report
-    if not isinstance(found, InstancesReport):
-        return
-    holding = [row for row in found.instances if runs_on(draft, report, row.gpu)]
-    best = cheapest_by_card(holding) or smallest_by_card(holding)
+    count = _cards_of_a_machine(draft, report)
+    best = yield from _holding(draft, report, count, default_provider(draft))
+    is_elsewhere = not best and draft.request.slots.provider is None
+    if is_elsewhere:
+        best = yield from _holding(draft, report, count, None)
     ram = host_gib(draft, report)
     if not best and ram is not None:
         draft.figure("machine_memory", ram, "GiB", formula=f"host need / {_HOST_USABLE}")
@@ -190,4 +173,44 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
     else:
         draft.say("renting.fitting_cards", cards=names, importance=DETAIL)
     say_offers(draft, best, title="renting.fitting")
-    say_not_covered(draft)
+
+
+def _cards_of_a_machine(draft: Draft, report: MemoryReport) -> int:
+    """Cards that one machine must have, where the run is spread over several machines."""
+    nodes = draft.request.slots.nodes or 1
+    is_even = nodes > 1 and report.gpu_count % nodes == 0
+    return report.gpu_count // nodes if is_even else report.gpu_count
+
+
+def _holding(
+    draft: Draft, report: MemoryReport, count: int, provider: str | None
+) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], Sequence[InstanceOut]]:
+    """The cheapest type of each card that holds the run, or the smallest where none is priced.
+
+    Cards of no more memory than the one that was too small are none.
+    """
+    results = yield (
+        Call(
+            "find_instances",
+            {
+                "min_gpu_memory_gb": round(gb_from_bytes(report.process_bytes) + 1, 1),
+                "min_gpu_count": count,
+                "max_gpu_count": count,
+                "min_memory_gib": host_gib(draft, report),
+                "provider": provider,
+                "region": default_region(draft) if provider is not None else None,
+                "limit": 50,
+            },
+        ),
+    )
+    draft.use(*results)
+    found = results[0].report
+    if not isinstance(found, InstancesReport):
+        return ()
+    own_gb = report.label_gb or 0.0
+    holding = [
+        row
+        for row in found.instances
+        if runs_on(draft, report, row.gpu) and (row.gpu_memory_gb or 0.0) > own_gb
+    ]
+    return cheapest_by_card(holding) or smallest_by_card(holding)
