@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from math import ceil
 from typing import Any
 
 from agent.answer import Answer, AssumptionOut, Verdict
@@ -37,6 +38,8 @@ from tools.memory import GGUF_ENGINES, cache_pool, is_gguf
 from tools.models import LANGUAGE_KINDS, WRITING_KINDS, try_find_model
 from tools.units import format_significant
 
+_MOST_SHARE = 0.98
+"""Share of a card that an engine can be given at most, with nothing else on it."""
 _LONG_SEQUENCE = 16_384
 _NODE = 8
 """GPUs of a full machine."""
@@ -343,7 +346,12 @@ def _say_cache(draft: Draft, report: MemoryReport) -> bool:
     fixed = report.process_bytes - report.kv_cache_bytes
     budget = (total - fixed) * util if pool.of == "free" else total * util - fixed
     if budget < each * 0.5:
-        draft.say("plans.kv_none", importance=HEAD, **told)
+        least = 1.0 if pool.of == "free" else ceil(100 * (fixed + each) / total) / 100
+        if least <= _MOST_SHARE:
+            draft.figure("least_utilization", least, "1", formula="(need of one request) / usable")
+            draft.say("plans.kv_raise", importance=HEAD, least=f"{least:g}", **told)
+        else:
+            draft.say("plans.kv_none", importance=HEAD, **told)
         return True
     if cap is not None and budget < each * cap and context:
         mean = int(budget / each * context / cap)

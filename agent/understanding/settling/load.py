@@ -40,6 +40,7 @@ _EACH = re.compile(
     rf"(?:of\s|has\s|with\s|ranks\s|scores\s|about\s|up to\s)*(?P<p>{DIGITS})\s"
     r"(?:candidates?|passages?|docs?|documents?|pairs|chunks|hits|results|texts)(?![a-z])"
 )
+_LENGTH = re.compile(rf"{DIGITS}\s?k?(?![a-z])")
 _RANKING_KINDS = ("reranker",)
 
 
@@ -48,6 +49,7 @@ def settle_load(document: Document, board: Board, out: Resolution) -> None:
     shared = board.best("context_in_all")
     if shared is not None and shared.value == out.get("seq_len"):
         out.put("context_is_shared", True, inferred=True)  # -c 32768 -np 4: 8192 each
+    _each_user(document, out)
     _daily(document, out)
     _cap(document, out)
     if getattr(out.spec, "kind", None) in _RANKING_KINDS:
@@ -59,6 +61,23 @@ def settle_load(document: Document, board: Board, out: Resolution) -> None:
             if out.get("samples") == int(value) and out.get("request_rate_per_s"):
                 out.values.pop("samples")  # what one request ranks is no work in all
                 out.readings.pop("samples", None)
+
+
+def _each_user(document: Document, out: Resolution) -> None:
+    """Tokens "each" beside users at once are the context of one ("8 users each 8k")."""
+    reading = out.readings.get("tokens_per_sample")
+    is_served = out.get("task") != "train" and out.get("samples") is None
+    if reading is None or not is_served or not out.get("concurrency"):
+        return
+    if any(out.get(slot) is not None for slot in ("seq_len", "input_len", "request_rate_per_s")):
+        return
+    written = _LENGTH.findall(document.text[reading.start : reading.end])
+    value = parse_number(written[-1].replace(" ", ""), kibi=True) if written else None
+    out.values.pop("tokens_per_sample")
+    out.readings.pop("tokens_per_sample")
+    out.values.pop("lengths_vary", None)
+    out.readings.pop("lengths_vary", None)
+    out.put("seq_len", int(value or reading.value), reading)
 
 
 def _cap(document: Document, out: Resolution) -> None:
