@@ -55,3 +55,11 @@ def test_headline_verdict_and_interval_are_of_one_configuration(question: str) -
     low = f"{answer.memory.low_bytes / 2**30:.1f}"
     assert low in first
     assert ("放不下" in first) == (answer.verdict == "does_not_fit")
+
+
+def test_a_full_run_of_a_forecaster_names_the_lean_optimizers() -> None:
+    """0.709e9 * 12 B = 7.9 GiB of weights and states beside the activations of batch 16."""
+    answer, _ = answered("chronos-t5-large 全参微调 fp32 batch 16, 3060 12G 放得下吗")
+    assert answer.verdict == "does_not_fit"
+    assert "8-bit AdamW" in answer.text
+    assert answer.request["model"] == "amazon/chronos-t5-large"

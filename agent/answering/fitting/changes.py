@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.answering.fitting.card_facts import is_metal
 from agent.answering.telling.draft import Draft
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.phrases import sentences
@@ -14,6 +15,8 @@ from tools.memory import GGUF_ENGINES, cache_pool
 _TOLD_AS_WAYS = ("method", "gpu_count", "parallelism", "cpu_offload")
 """Changes that the ways out tell with figures of their own."""
 _TOGETHER = "the cheap changes together"
+_OF_CUDA = ("fused_ce", "optimizer", _TOGETHER)
+"""Changes of training that take kernels made for CUDA."""
 _OF_LLAMA_CPP = "weight_format=gguf"
 _EAGER = "eager mode"
 """Said where an engine has no setting of its own for running without CUDA graphs."""
@@ -74,6 +77,8 @@ def _is_worth_telling(draft: Draft, report: MemoryReport, change: ChangeOut) -> 
     """False for what is told elsewhere, saves next to nothing, or the engine named cannot do."""
     field = change.name.partition("=")[0]
     if field in (_TOLD_AS_WAYS if report.task == "train" else ("gpu_count",)):
+        return False
+    if report.task == "train" and is_metal(report.gpu) and field in _OF_CUDA:
         return False
     if field == "weight_format" and report.weight_format in PUBLISHED_IN_FOUR:
         return False
@@ -145,5 +150,5 @@ def change_name(draft: Draft, name: str, report: MemoryReport) -> str:
 def _together(report: MemoryReport) -> str:
     """Which settings the cheap changes are: those of language models, or of any."""
     if not is_language(report):
-        return "any"
+        return "any" if report.method == "full" else "any_adapters"
     return "full" if report.method == "full" else "adapters"
