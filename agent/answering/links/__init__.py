@@ -1,4 +1,7 @@
 """What feeds the cards: networks between machines, storage and loading."""
 
-ASKED = ("copying", "busbw", "mixed_cards", "hybrid", "adapter_links", "storage_rate", "loading")
+ASKED = (
+    "copying", "busbw", "over_sockets", "mixed_cards", "hybrid", "adapter_links", "storage_rate",
+    "loading",
+)  # fmt: skip
 """Composers of narrower questions, in the order in which they are asked."""
