@@ -207,9 +207,15 @@ def planned_run(arguments: MemoryArguments) -> PlannedRun:
 
 
 def _usual_for_card(arguments: MemoryArguments, card: ResolvedCard | None) -> dict[str, Any]:
-    """fp16 where a card has no bf16 and no precision was named."""
-    is_open = arguments.task == "train" and arguments.precision is None
-    return {"precision": "fp16"} if is_open and _lacks_bf16(card) else {}
+    """fp16 where a card has no bf16 and no precision was named; MLX for training on a Mac."""
+    if arguments.task != "train":
+        return {}
+    usual = {}
+    if arguments.precision is None and _lacks_bf16(card):
+        usual["precision"] = "fp16"
+    if arguments.framework is None and card is not None and card.spec.vendor == "Apple":
+        usual["framework"] = "mlx"
+    return usual
 
 
 def _lacks_bf16(card: ResolvedCard | None) -> bool:

@@ -57,6 +57,11 @@ def is_unified(card: GpuReport | None) -> bool:
     return card is not None and card.is_unified
 
 
+def is_metal(gpu: str | None) -> bool:
+    """Whether a card is an Apple chip: one a machine, without kernels made for CUDA."""
+    return gpu is not None and gpu.startswith("Apple")
+
+
 def _say_unified(draft: Draft, card: GpuReport) -> None:
     """That unified memory holds as much as its size, at a fraction of a GPU's bandwidth."""
     if is_unified(card) and card.mem_bandwidth_gbs is not None:

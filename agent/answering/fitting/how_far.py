@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from agent.answering.fitting.card_facts import is_metal
 from agent.answering.plan import Call
 from agent.answering.telling.draft import Draft
 from agent.answering.telling.run_words import is_language, memory_arguments, said_method
@@ -27,9 +28,9 @@ def shorter(draft: Draft, report: MemoryReport) -> Lines:
         return []
     if report.weights_bytes >= (report.usable_bytes or 0):
         return []
-    trials: dict[str, dict[str, Any]] = {
-        "changes.at_most": {}, "changes.at_most_fused": {"fused_ce": True},
-    }  # fmt: skip
+    trials: dict[str, dict[str, Any]] = {"changes.at_most": {}}
+    if not is_metal(report.gpu):
+        trials["changes.at_most_fused"] = {"fused_ce": True}
     results = yield tuple(_limit(draft, report, "longest_context", **c) for c in trials.values())
     draft.use(*results)
     lines = []

@@ -9,7 +9,7 @@ from typing import Any
 from agent.answer import AssumptionOut
 from agent.answering.concepts.concept import methods_compared
 from agent.answering.fitting.batches import say_global_batch
-from agent.answering.fitting.card_facts import say_card
+from agent.answering.fitting.card_facts import is_metal, say_card
 from agent.answering.fitting.changes import change_name
 from agent.answering.fitting.doubtful import is_doubtful, say_doubtful
 from agent.answering.fitting.frozen_base import base_is_open, say_cached
@@ -93,9 +93,12 @@ def training(draft: Draft, *, simulation: SimulationState = "off") -> Steps:
     say_images(draft, report)
     say_cached(draft, report)
     found = replace(found, verdict=say_rollout(draft, report, found.verdict))
-    has_levers = not is_method_open and found.verdict == "fits"
+    has_levers = not is_method_open and found.verdict == "fits" and not is_metal(report.gpu)
     _say_training_reasons(draft, report, has_levers=has_levers)
     say_group(draft, report)
+    if is_metal(report.gpu) and is_language(report):
+        is_off = draft.request.slots.gradient_checkpointing == "none"
+        draft.say(f"memory.metal_training{'_whole' if is_off else ''}")
     if found.verdict != "fits":
         found = yield from _with_ways(draft, report, found, is_method_open=is_method_open)
     found = say_host_states(draft, report, found)
@@ -242,6 +245,8 @@ def _leanest(
         "optimizer": slots.optimizer or "adamw-8bit",
         "fused_ce": True,
     }
+    if is_metal(report.gpu):  # neither has kernels there
+        lean |= {"optimizer": slots.optimizer or "adamw", "fused_ce": False}
     results = yield (
         Call("estimate_memory", memory_arguments(slots, method=said_method(report), **lean)),
     )
@@ -299,7 +304,7 @@ def _lean_words(draft: Draft, lean: dict[str, Any], report: MemoryReport) -> str
         "length": lean["seq_len"] if is_text else None,
         "checkpointing": lean["gradient_checkpointing"] == "full" or None,
         "optimizer": "8bit" in str(lean["optimizer"]).replace("-", "") or None,
-        "fused": is_text or None,
+        "fused": (is_text and lean["fused_ce"]) or None,
     }
     return joined(draft, (draft.phrase(f"fit.lean_{name}", value=value)
                           for name, value in told.items() if value is not None))  # fmt: skip

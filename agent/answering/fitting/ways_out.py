@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from agent.answering.fitting.card_facts import is_metal
 from agent.answering.fitting.changes import changes_of, changes_told
 from agent.answering.fitting.how_far import shorter
 from agent.answering.plan import Call
@@ -92,7 +93,8 @@ def _lighter_methods(
 
 def _more_cards(draft: Draft, report: MemoryReport) -> _Steps:
     """The same run over the fewest cards that hold it; laptops and slices take no second one."""
-    if "Laptop" in (report.gpu or "") or report.slice_memory_gb is not None:
+    is_alone = "Laptop" in (report.gpu or "") or is_metal(report.gpu)
+    if is_alone or report.slice_memory_gb is not None:
         return None
     for count in _MORE_CARDS:
         if count <= report.gpu_count:
@@ -114,7 +116,9 @@ def _sharded_on_same(draft: Draft, report: MemoryReport) -> _Steps:
 
 def _offloaded(draft: Draft, report: MemoryReport) -> _Steps:
     """The same run with its states in host memory, where a machine can have that much."""
-    if not is_language(report) or not (report.method == "full" or report.gpu_count > 1):
+    if is_metal(report.gpu) or not is_language(report):
+        return None
+    if not (report.method == "full" or report.gpu_count > 1):
         return None
     other = yield from _tried(draft, report, zero_stage=3, offload=True)
     if other is None or other.host_ram_bytes >= _HOST_LIMIT_BYTES:

@@ -95,7 +95,9 @@ def _say_base(draft: Draft, report: MemoryReport) -> None:
         return
     is_wide = is_whole or report.gpu_count > 1
     bits = 32 if weights > 3 * report.params else 16 if is_wide else 8
-    draft.say(f"memory.why_{report.method}", weights=gib(weights), bits=bits)
+    is_metal = report.method == "qlora" and (report.gpu or "").startswith("Apple")
+    key = "qlora_metal" if is_metal else report.method
+    draft.say(f"memory.why_{key}", weights=gib(weights), bits=bits)
 
 
 _HALF_OF_16_BIT = 1.1

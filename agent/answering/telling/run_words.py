@@ -86,7 +86,7 @@ def _framework(slots: Slots) -> str | None:
 def memory_range(report: MemoryReport) -> MemoryRange:
     """The interval of an estimate as an answer carries it."""
     return MemoryRange(
-        scope="per_gpu",
+        scope="unified" if (report.gpu or "").startswith("Apple") else "per_gpu",
         low_bytes=report.low_bytes,
         high_bytes=report.high_bytes,
         usable_bytes=report.usable_bytes,
