@@ -15,7 +15,9 @@ _INTENTS = ("concept", "fit_check", "oom_diagnosis", "gpu_compare", "time_estima
 
 
 def applies(request: Request, context: Context) -> bool:
-    """True where a batch and a smaller one with accumulation are set against each other."""
+    """True where a batch is set against a smaller one with accumulation, or it is feared."""
+    if _is_feared(request):
+        return True
     is_asked = request.says("sizing.accumulates") and request.says("sizing.same_or_less")
     return (
         is_asked
@@ -23,6 +25,12 @@ def applies(request: Request, context: Context) -> bool:
         and not request.pasted
         and _pair(request) is not None
     )
+
+
+def _is_feared(request: Request) -> bool:
+    """Whether accumulation is thought to take memory, and no run is named to size."""
+    is_put_right = any(correction.kind == "accumulation" for correction in request.corrections)
+    return is_put_right and request.intent in _INTENTS and not request.slots.has_model
 
 
 def _pair(request: Request) -> tuple[int, int, int] | None:
@@ -43,7 +51,12 @@ def compose(request: Request, context: Context) -> Plan:
     """What falls, what stays, and what the update is; with figures where the run is known."""
     draft = Draft(request.model_copy(update={"clarifying_question": None}))
     pair, slots = _pair(request), request.slots
-    assert pair is not None
+    if pair is None or _is_feared(request):
+        results = yield (guidance_call(request, k=2),)
+        draft.use(*results)
+        draft.say("accumulation.feared", importance=HEAD)
+        draft.say("accumulation.small_card", importance=HEAD)
+        return draft.finish("not_applicable", intent="concept")
     large, small, steps = pair
     for name, value in (("batch", large), ("micro_batch", small), ("accumulated", steps),
                         ("effective_batch", small * steps)):  # fmt: skip

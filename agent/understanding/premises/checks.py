@@ -166,6 +166,28 @@ def kv_heads(scene: Scene) -> list[Fields]:
     ]  # fmt: skip
 
 
+def tp_heads(scene: Scene) -> list[Fields]:
+    """A tensor parallel size taken for one that works, which does not divide the heads."""
+    spec, tp = scene.out.spec, scene.out.get("tp")
+    heads = getattr(spec, "num_attention_heads", None)
+    kv = getattr(spec, "num_key_value_heads", None) or heads
+    knows = any(item.fields.get("message") == "tp_divisibility" for item in scene.pasted)
+    if not heads or not kv or not tp or knows or scene.says("divisible"):
+        return []
+    allowed = [n for n in range(1, heads + 1) if heads % n == 0 and (kv % n == 0 or n % kv == 0)]
+    if tp in allowed or not scene.says("sure_of_it"):
+        return []
+    return [
+        {
+            "model": spec.name, "heads": heads, "kv": kv, "tp": tp, "source": spec.source.id,
+            "allowed": ", ".join(map(str, allowed[:_MOST_SIZES])),
+        }
+    ]  # fmt: skip
+
+
+_MOST_SIZES = 5
+
+
 def four_copies(scene: Scene) -> list[Fields]:
     """The 7x4x4 sum: sixteen bytes a parameter, of which the second four is no number of cards."""
     found = re.search(r"(?<![\d.])(\d+(?:\.\d+)?)b?\s?[x*]\s?4\s?[x*]\s?4(?!\d)", scene.text)
@@ -294,8 +316,8 @@ CONDITIONS: dict[str, Callable[[Scene], Fields | None]] = {
 def _checks() -> dict[str, Callable[[Scene], list[Fields]]]:
     own = (
         active_params, adapter_share, slower_decode, spot_fixed, too_little_claimed,
-        kv_heads, four_copies, other_process, reserved_counts, host_ram, full_on_quantized,
-        mb_for_gb,
+        kv_heads, tp_heads, four_copies, other_process, reserved_counts, host_ram,
+        full_on_quantized, mb_for_gb,
     )  # fmt: skip
     checks: dict[str, Callable[[Scene], list[Fields]]] = {c.__name__: c for c in own}
     for module in (adapters, cards, catalog, formats, software, types):
