@@ -63,6 +63,8 @@ class Slots(_Record):
     optimizer: str | None = None
     lora_rank: int | None = None
     lora_targets: tuple[str, ...] | None = None
+    side_by_side: int | None = None
+    """Copies of the model, or models of its size, that run beside each other."""
     served_loras: int | None = None
     """Adapters that a server holds beside its base model."""
     batch: int | None = None

@@ -7,7 +7,7 @@ import pytest
 from agent import ungrounded
 from agent.answer import Answer
 from agent.understanding import parse
-from tests.agent.answers import answered
+from tests.agent.answers import answer, answered
 
 
 def _figure(answer: Answer, name: str) -> float:
@@ -73,3 +73,31 @@ def test_a_board_has_one_memory_for_all(question: str, verdict: str) -> None:
     assert answer.memory.scope == "unified"
     assert answer.memory.usable_bytes is not None
     assert not ungrounded(answer, question=question)
+
+
+def test_so_many_models_of_one_size_take_so_many_times_the_need_of_one() -> None:
+    one = answer("8B int8 on an L4 with 4 users at 2k, fits?")
+    three = answer("can three 8B int8 models share an L4, 4 users at 2k each, fits?")
+    parts = {figure.name: float(figure.value) for figure in three.figures}
+    assert one.memory is not None
+    assert three.memory is not None
+    assert three.memory.low_bytes == pytest.approx(3 * one.memory.low_bytes, rel=1e-6)
+    assert parts["count"] == 3
+    assert three.verdict == "does_not_fit"
+
+
+def test_copies_fit_where_their_sum_does() -> None:
+    found = answer("一张 A100 80G 上跑 4 个 Qwen2.5-7B int8 副本,每个 4 并发 2k,够吗")
+    assert found.verdict == "fits"
+    assert "0.24" in found.text  # 0.95 of the card over four engines
+
+
+def test_a_format_that_was_left_open_leaves_the_verdict_open() -> None:
+    found = answer("两个不同的 8B 模型一起放到 3090 上,行吗")
+    assert found.verdict == "depends"
+
+
+def test_a_model_beside_a_count_of_cards_is_not_several() -> None:
+    request = parse("Qwen2.5-32B int4 on 2 GPUs for 20 users, 3 replicas")
+    assert parse("A10 上 20 个并发的 7B 模型").slots.side_by_side is None
+    assert request.slots.gpu_count == 2

@@ -74,6 +74,28 @@ _AFTER_TYPE = re.compile(
 )
 
 
+_BESIDE_ZH = re.compile(
+    r"(?<![\d.第])(?P<n>\d{1,2}|[两二三四五六七八])\s?(?:个|份|套)(?!月|小时|人|用户|并发|请求)"
+    r"[^\d,。;!?\n]{0,8}(?:\d{1,3}(?:\.\d{1,2})?\s?b(?![a-z]))?[^,。;!?\n]{0,18}?"
+    r"(?:模型|实例|副本|服务)(?!大小|参数|上)"
+)
+_BESIDE_EN = re.compile(
+    rf"(?<![\w.])(?P<n>\d{{1,2}}|{_WORDS})\s(?:(?!\d+(?:\s|x))[a-z0-9.\-/]+\s){{0,4}}?"
+    r"(?:models|copies|instances|replicas)(?![a-z])"
+)
+"""Models that are to run beside each other: "3 个 7B 模型", "two copies of an 8B"."""
+_MOST_BESIDE = 16
+
+
+def _read_beside(document: Document, board: Board) -> None:
+    for pattern in (_BESIDE_ZH, _BESIDE_EN):
+        for found in islice(pattern.finditer(document.text), _MOST):
+            count = _value(found["n"])
+            if count is not None and 1 < count <= _MOST_BESIDE:
+                board.add("side_by_side", count, found.start(), found.end())
+                return
+
+
 def _value(written: str | None) -> int | None:
     """A whole count of one or more."""
     if written is None:
@@ -105,6 +127,7 @@ def read_tallies(document: Document, board: Board) -> None:
         if copies is not None:
             board.add("copies", copies, found.start(), found.end())
     _read_machines(document, board)
+    _read_beside(document, board)
 
 
 def _read_runs(document: Document, board: Board) -> None:

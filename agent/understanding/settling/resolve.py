@@ -30,7 +30,7 @@ _DIRECT = (
     "batch", "grad_accum", "seq_len", "input_len", "output_len", "img_size", "lora_rank",
     "lora_targets",
     "gpu_memory_utilization", "gpu_layers", "concurrency", "request_rate_per_s",
-    "rate_is_mean", "peak_factor", "tp", "pp",
+    "rate_is_mean", "peak_factor", "side_by_side", "tp", "pp",
     "num_workers", "vcpu", "nodes", "epochs",
     "steps", "steps_done", "runs", "copies", "samples", "tokens_per_sample", "tokens", "rows",
     "columns", "instance_count",
