@@ -31,6 +31,8 @@ class _Carried:
     card: str
     memory_gb: float
     offer: InstanceOffer
+    is_type: bool
+    """Whether the name is that of one type, not of a family."""
 
     @property
     def source(self) -> str:
@@ -52,12 +54,20 @@ def type_carries(scene: Scene) -> list[Fields]:
         found[carried.name] = {
             "name": carried.name, "said": series, "card": carried.card,
             "memory": f"{carried.memory_gb:g}", "source": carried.source,
-            **_carriers(said, series, carried),
+            **_carriers(said, series, carried), **_counted_as(carried),
         }  # fmt: skip
     return list(found.values())
 
 
 _MOST_FAMILIES = 3
+
+
+def _counted_as(carried: _Carried) -> Fields:
+    """How many cards a type has, where its name stands for one number of them."""
+    number = carried.offer.gpu_count
+    if not carried.is_type or not number or carried.offer.is_slice:
+        return {"count_zh": "", "count_en": "the "}
+    return {"count_zh": f"{number:g} 张 ", "count_en": f"{number:g} × "}
 
 
 def _carriers(said: Card, series: str, carried: _Carried) -> Fields:
@@ -186,7 +196,7 @@ def _carried_by(mention: InstanceMention, name: str, provider: str | None) -> _C
     card, memory = next(iter(cards))
     if not card or not memory:
         return None
-    return _Carried(mention, name, str(card), float(memory), offers[0])
+    return _Carried(mention, name, str(card), float(memory), offers[0], bool(lookup.offers))
 
 
 def type_has_more(scene: Scene) -> list[Fields]:
