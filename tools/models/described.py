@@ -54,7 +54,7 @@ def described_model(text: str, *, params_b: float | None = None) -> ModelSpec | 
         params_b = float(size[1]) / (1 if size[2] == "b" else 1000)
     if hidden is not None and layers is not None and hidden >= 32 and 1 <= layers <= 999:
         return _shaped(hidden, layers, _first(_HEADS, folded), params_b)
-    if params_b is None or not 0.001 <= params_b <= 100_000:
+    if params_b is None or not 0.001 <= params_b <= 1_000_000:
         return None
     active = _ACTIVE.search(folded)
     active_b = float(active[1]) if active is not None else None

@@ -24,7 +24,7 @@ from tools.models.registry import get_model
 from tools.models.spec import ModelSpec, MoeDims
 
 _MIN_PARAMS_B = 0.001
-_MAX_PARAMS_B = 100_000.0
+_MAX_PARAMS_B = 1_000_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ def reference_model(params_b: float, *, active_b: float | None = None) -> ModelS
         (within 0.5 % from 0.1 B up).
 
     Raises:
-        BadQuantityError: If a size is not between 0.001 and 100,000 B, or more parameters are
+        BadQuantityError: If a size is not between 0.001 and 1,000,000 B, or more parameters are
             active than there are.
 
     >>> reference_model(7).name, reference_model(7).hidden_size, reference_model(7).is_reference
@@ -75,15 +75,24 @@ def reference_model(params_b: float, *, active_b: float | None = None) -> ModelS
     """
     if not (math.isfinite(params_b) and _MIN_PARAMS_B <= params_b <= _MAX_PARAMS_B):
         raise BadQuantityError(
-            field="params_b", given=params_b, allowed="0.001 to 100000 (billions of parameters)"
+            field="params_b", given=params_b, allowed="0.001 to 1000000 (billions of parameters)"
         )
     if active_b is None:
-        return _finished(_dense(params_b * 1e9), f"{params_b:g}B")
+        return _finished(_dense(params_b * 1e9), f"{_written(params_b)}B")
     if not (math.isfinite(active_b) and 0 < active_b < params_b):
         raise BadQuantityError(
             field="active_b", given=active_b, allowed=f"above 0 and below params_b ({params_b:g})"
         )
     return _finished(_mixture(params_b * 1e9, active_b * 1e9), f"{params_b:g}B-A{active_b:g}B")
+
+
+def _written(params_b: float) -> str:
+    """Billions as they are said: without an exponent, however many.
+
+    >>> _written(7), _written(0.5), _written(1_000_000)
+    ('7', '0.5', '1000000')
+    """
+    return f"{params_b:g}" if params_b < _MAX_PARAMS_B else f"{params_b:.0f}"
 
 
 def _finished(spec: ModelSpec, size: str) -> ModelSpec:
