@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from agent.answer import Verdict
 from agent.answering.concepts import concept
+from agent.answering.concepts.types_compared import say_types
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.renting.renting import default_region
 from agent.answering.speed.race import race_calls, say_race
@@ -31,6 +32,11 @@ def compose(request: Request, context: Context) -> Plan:
     draft = Draft(request)
     slots = request.slots
     named = slots.gpus or ((slots.gpu,) if slots.gpu and slots.gpu != "none" else ())
+    is_of_types = not named and len(slots.instances or ()) > 1
+    if is_of_types:
+        named = yield from say_types(draft)
+        if draft.has_text and len({split(name)[0] for name in named}) < 2:
+            return draft.finish("not_applicable")
     if not named:
         return (yield from concept.compose(request, context))
     cards = [split(name) for name in named]
@@ -45,7 +51,7 @@ def compose(request: Request, context: Context) -> Plan:
         ]  # fmt: skip
     is_race = has_model and len(cards) > 1
     race = race_calls(draft, cards) if is_race else []
-    if (slots.provider and not is_race) or not has_model:
+    if not is_of_types and ((slots.provider and not is_race) or not has_model):
         calls += [
             Call("find_instances", {"gpu": name, "provider": slots.provider or "alibaba",
                                     "region": default_region(draft), "limit": 50})
@@ -64,7 +70,7 @@ def compose(request: Request, context: Context) -> Plan:
     verdict = _tell(draft, found, [count for _, count in cards], results)
     if unknown:
         draft.say("compare.unknown", names=joined(draft, unknown))
-    if not is_told:
+    if not is_told and not is_of_types:
         own = on_the_point(own_passages_in(results), request)
         say_passages(draft, passages_in(results), own=own, most=1)
     if request.corrections and slots.need_gb is None and not has_model:

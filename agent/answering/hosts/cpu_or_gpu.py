@@ -134,6 +134,9 @@ def _tell(draft: Draft, report: PlacementReport, asked: Request, table: TableFit
     key = {"cpu": "cpu", "managed": "managed"}.get(report.kind, "gpu")
     if key == "gpu" and is_optional:
         key = "cpu_copes" if copes and table is None else "gpu_optional"
+    is_saved = report.reason("faster_on_gpu") is not None and report.reason("cheaper_on_gpu")
+    if key == "cpu" and is_saved:
+        key = "cpu_dearer"
     if not (report.needs_gpu and rate is not None and _say_load(draft, report, rate)):
         draft.say(f"placement.{key}", work=_work(draft), importance=HEAD)
     for reason in report.reasons if table is None else _without_memory(report):
@@ -146,7 +149,7 @@ def _tell(draft: Draft, report: PlacementReport, asked: Request, table: TableFit
     if report.kind == "cpu" and draft.request.slots.task != "train":
         draft.say("placement.latency")
     _machine(draft, "placement.cpu_machine", report.cpu, importance=BODY)
-    if report.kind != "cpu":
+    if report.kind != "cpu" or key == "cpu_dearer":
         _machine(draft, "placement.gpu_machine", report.gpu, importance=BODY)
     items = [
         f"{m.name}（{m.what_zh}）" if draft.language == "zh" else f"{m.name} ({m.what_en})"

@@ -25,6 +25,7 @@ from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
 from agent.toolbox.offers import InstanceOut
 from agent.toolbox.spot import SpotReport
+from tools.units import format_significant
 
 _LISTED = 4
 
@@ -57,7 +58,7 @@ def say_quotes(
             for found in _cheapest_first(result.report, cards)[:1]:
                 row = yield from at_one_place(draft, found)
                 _say_quote(draft, row)
-                _say_total(draft, row)
+                _say_total(draft, row, plan)
                 say_price_sources(draft, [row])
                 yield from say_band(draft, plan, row, wanted)
     if not is_quoted(results):
@@ -112,28 +113,40 @@ def _say_quote(draft: Draft, row: InstanceOut) -> None:
               saving=f"{saving * 100:.0f}%", importance=HEAD, **values)  # fmt: skip
 
 
-def _say_total(draft: Draft, row: InstanceOut) -> None:
-    """Money of the hours asked for: spot from low to high, and on demand."""
+def _say_total(draft: Draft, row: InstanceOut, plan: SpotReport) -> None:
+    """Money of the hours asked for: spot from low to high, and on demand.
+
+    Work that is interrupted takes longer on spot: those hours are the ones that are paid.
+    """
     span, quote = span_of(draft.request), row.spot
     if span is None or quote is None:
         return
-    hours = span.hours
+    is_longer = span.key == "hours" and draft.request.slots.mtbf_hours is not None
+    paid = plan.wall_hours if is_longer and plan.wall_hours is not None else span.hours
     machines = draft.request.slots.instance_count or 1
 
-    def total(amount: object) -> str:
+    def total(amount: object, hours: float) -> str:
         value = float(str(amount)) * hours * machines
         draft.figure(f"total of {hours:g} h at {amount}", round(value, 2), quote.currency,
                      formula="price * hours * machines")  # fmt: skip
         return money(value, quote.currency, draft.language)
 
-    draft.figure("hours", hours, "h", sources=(span.source,))
-    values = {"hours": f"{hours:g}", "low": total(quote.low), "high": total(quote.high)}
-    on_demand = total(row.price.amount) if row.price else draft.phrase("machines.no_price")
-    if quote.likely is None:
-        draft.say("spot.total_range", on_demand=on_demand, importance=HEAD, **values)
-    else:
-        draft.say("spot.total", likely=total(quote.likely), on_demand=on_demand, importance=HEAD,
-                  **values)  # fmt: skip
+    draft.figure("hours", span.hours, "h", sources=(span.source,))
+    values = {
+        "hours": f"{span.hours:g}",
+        "low": total(quote.low, paid),
+        "high": total(quote.high, paid),
+        "on_demand": total(row.price.amount, span.hours)
+        if row.price
+        else draft.phrase("machines.no_price"),
+    }
+    key = "spot.total_range" if quote.likely is None else "spot.total"
+    if quote.likely is not None:
+        values["likely"] = total(quote.likely, paid)
+    if paid > span.hours:
+        key = f"{key}_longer"
+        values["paid"] = format_significant(paid, 3)
+    draft.say(key, importance=HEAD, **values)
 
 
 def _say_without_quote(draft: Draft, results: tuple[ToolResult, ...]) -> None:

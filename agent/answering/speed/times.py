@@ -18,7 +18,13 @@ from agent.answering.telling.draft import BODY, DETAIL, HEAD, Draft
 from agent.answering.telling.found import quoted_hint
 from agent.answering.telling.numbers import count, duration, gib, rate, whole
 from agent.answering.telling.phrases import sentences
-from agent.answering.telling.run_words import joined, memory_arguments, outcome, value_name
+from agent.answering.telling.run_words import (
+    joined,
+    memory_arguments,
+    memory_range,
+    outcome,
+    value_name,
+)
 from agent.request import Request
 from agent.toolbox import ToolResult
 from agent.toolbox.catalog import InstancesReport
@@ -187,7 +193,8 @@ def _without_a_home(draft: Draft, report: TimeReport, memory: ToolResult) -> Ste
         draft.figure(name, value * report.gpu_count, "h", formula="hours * cards")
     draft.say("times.work_only", gpu=draft.request.slots.gpu, hours=told[0], low=told[1],
               high=told[2], importance=HEAD)  # fmt: skip
-    return draft.finish("does_not_fit")
+    need = memory_range(memory.report) if isinstance(memory.report, MemoryReport) else None
+    return draft.finish("does_not_fit", memory=need)
 
 
 def _tell(draft: Draft, report: TimeReport, each: int) -> None:

@@ -162,11 +162,12 @@ def other_cloud(scene: Scene) -> list[Fields]:
         return []
     said = named.pop()
     found = []
-    for mention in _distinct(scene):
+    every = [(mention, _owners(mention)) for mention in _distinct(scene)]
+    if any(said in owners for _, owners in every):
+        return []  # the cloud is that of the other type
+    for mention, owners in every:
         lookup = mention.lookup
-        owners = {offer.provider for offer in lookup.offers}
-        owners |= {family.provider for family in lookup.families}
-        if lookup.kind not in ("type", "family") or not owners or said in owners:
+        if lookup.kind not in ("type", "family") or not owners:
             continue
         owner = sorted(owners)[0]
         found.append(
@@ -180,6 +181,12 @@ def other_cloud(scene: Scene) -> list[Fields]:
             }
         )
     return found
+
+
+def _owners(mention: InstanceMention) -> set[str]:
+    """Clouds that have a type or family of the name."""
+    lookup = mention.lookup
+    return {offer.provider for offer in lookup.offers} | {f.provider for f in lookup.families}
 
 
 def _family_note(family: Family | None, language: str) -> str:

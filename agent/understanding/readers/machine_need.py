@@ -254,7 +254,7 @@ def _read_share(text: str, points: dict[str, Any]) -> str:
 
 
 _FRACTION = re.compile(
-    r"(?<![\d.])(?P<share>1/[1-9]\d?)(?!\d)(?:\s?(?:of an?|of|an?|个)(?![a-z]))?"
+    r"(?<![\d.])(?P<share>1/[1-9]\d?|0?\.\d{1,3})(?![\d.])(?:\s?(?:of an?|of|an?|个)(?![a-z]))?"
 )
 
 

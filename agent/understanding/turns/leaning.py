@@ -140,7 +140,9 @@ def _states_setting(text: str, out: Resolution, history: Sequence[Request]) -> b
 def _runs_on_it(text: str, out: Resolution, last: Request) -> bool:
     """Whether a new job is to run on "it": the machine that the turn before asked about."""
     own = any(out.get(slot) is not None for slot in ("gpu", "gpus", "gpu_mem_gb", "instance"))
-    if own or _has_any(last, _SUBJECT) or not (last.slots.instance or last.slots.gpu):
+    counts = "gpu_count" in out.values and "gpu_count" not in out.inferred
+    is_another_job = _has_any(last, _SUBJECT) and not counts  # "7B on 8 cards": the ones spoken of
+    if own or is_another_job or not (last.slots.instance or last.slots.gpu):
         return False
     if len(text) <= _SHORT and table("conversation", "asks_if_it_runs").find(text):
         return not table("conversation", "asks_which_machine").has(text)
