@@ -56,6 +56,41 @@ def say_host_states(draft: Draft, report: MemoryReport, found: Found) -> Found:
     return replace(found, verdict=_joined(found.verdict, outcome), memory=memory)
 
 
+_STEP_BYTES = 28
+"""Bytes of host memory that Adam moves for a parameter: fp32 master, two states and the gradient
+read, master, states and the 16-bit copy written."""
+_HOST_GB_S = (100.0, 400.0)
+"""Memory bandwidth of servers of two sockets that the step reaches, GB/s."""
+
+
+def say_step_in_ram(draft: Draft, tokens: float | None) -> None:
+    """What optimizer steps on the processor add to the hours of an offloaded training."""
+    slots = draft.request.slots
+    is_whole = str(slots.method).split("+")[-1] in ("full", "pretrain")
+    if not slots.offload or not is_whole or not slots.params_b or not tokens:
+        return
+    moved = slots.params_b * _STEP_BYTES
+    high, low = (moved / rate for rate in _HOST_GB_S)
+    length, cards = slots.seq_len or _LENGTH, slots.gpu_count or 1
+    together = (slots.batch or 1) * length * cards * (slots.grad_accum or 1)
+    steps = tokens / together
+    draft.figure("tokens_of_a_step", together, "token", formula="batch * length * cards")
+    draft.figure("step_bytes_per_parameter", _STEP_BYTES, "B", formula="Adam in fp32")
+    draft.figure("steps", round(steps), "1", formula="tokens / tokens of a step")
+    told = {}
+    for name, seconds in (("low", low), ("high", high)):
+        for unit, value in (("s", seconds), ("h", seconds * steps / 3600)):
+            told[f"{name}_{unit}"] = format_significant(value, 2)
+            draft.figure(f"step_on_host_{name}", float(told[f"{name}_{unit}"]), unit,
+                         formula="28 B * params / bandwidth, times steps")  # fmt: skip
+    draft.say("host_states.steps", importance=HEAD, together=f"{together:,}", bytes=_STEP_BYTES,
+              steps=f"{steps:,.0f}", params=f"{slots.params_b:.3g}B", **told)  # fmt: skip
+
+
+_LENGTH = 1024
+"""Tokens of a sequence where none were said."""
+
+
 def host_outcome(low: int, high: int, *, usable: int, total: int) -> str:
     """enough, tight or short: where the interval of a need lies in a machine's memory.
 

@@ -62,12 +62,14 @@ def carry_over(document: Document, board: Board, out: Resolution, base: Request)
         carried.inherited.add(slot)
         if slot in base.inferred:
             out.inferred.add(slot)
+    _cards_of_nodes(out, said, base, carried)
     _again_a_day(out, said, old)
     carry_added(document.text, board, out, said, old)
     _rejoin(board, out, said, rules)
     share_batch(out)
     if "task" in said:
         assume_method(out)
+    _states_into_ram(out, said, base)
     carried.inherited &= set(out.values)
     _keep_open(out, base, carried)
     carried.changed = {
@@ -176,6 +178,24 @@ def _keep_open(out: Resolution, base: Request, carried: Carried) -> None:
 
 
 _HOURS_OF_A_DAY = 24
+
+
+def _cards_of_nodes(out: Resolution, said: set[str], base: Request, carried: Carried) -> None:
+    """Cards of all machines, where a turn changes how many machines there are ("only one node")."""
+    before, cards = base.slots.nodes, base.slots.gpu_count
+    if "nodes" not in said or "gpu_count" in said or not cards or not before:
+        return
+    if cards % before == 0 and out.get("nodes") != before:
+        out.values["gpu_count"] = cards // before * out.values["nodes"]
+        carried.inherited.discard("gpu_count")
+
+
+def _states_into_ram(out: Resolution, said: set[str], base: Request) -> None:
+    """Host memory that is brought up against a training of all weights is to take its states."""
+    is_new = "host_ram_gb" in said and base.slots.host_ram_gb is None
+    is_whole = str(out.get("method")).split("+")[-1] in ("full", "pretrain")
+    if is_new and is_whole and out.get("task") == "train" and out.get("offload") is None:
+        out.put("offload", True, inferred=True)
 
 
 def _again_a_day(out: Resolution, said: set[str], old: dict[str, Any]) -> None:
