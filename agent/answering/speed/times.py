@@ -10,7 +10,6 @@ from agent.answering.concepts import compare, concept
 from agent.answering.hosts.host_states import say_step_in_ram
 from agent.answering.money import cost
 from agent.answering.plan import Call, Context, Plan
-from agent.answering.speed import step_work
 from agent.answering.speed.decode import asks_fit, asks_training_speed, say_ceiling
 from agent.answering.speed.job_cost import NODE, named_call
 from agent.answering.speed.job_cost import say_cost as say_cost
@@ -153,10 +152,7 @@ def training_time(draft: Draft) -> Steps:
     if slots.method is None:
         why = "no method was said; LoRA is the usual one"
         draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
-    whole = yield from step_work.with_rollouts(draft, asked, report, int(each))
     _tell(draft, report, each)
-    step_work.say_steps(draft, asked)
-    report = whole
     say_step_in_ram(draft, report.tokens)
     _say_link(draft)
     yield from say_cost(draft, report, results[1])
