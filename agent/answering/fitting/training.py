@@ -216,7 +216,8 @@ def _sharded(
         draft.say("memory.replicated")
         say_total(draft, shard)
         return Found(shard.verdict, memory_range(shard), shard)
-    say_verdict(draft, replica)
+    keeps_layout = _is_other_method(draft.request) and replica.verdict == "does_not_fit"
+    say_verdict(draft, shard if keeps_layout else replica)
     draft.say(
         "memory.sharded_roomier" if replica.verdict == "tight" else "memory.sharded_fits",
         replica=gib(replica.process_bytes),
@@ -225,7 +226,14 @@ def _sharded(
         outcome=outcome(draft, shard),
         importance=HEAD,
     )
+    if keeps_layout:
+        return Found(shard.verdict, memory_range(shard), shard)
     return Found("depends", memory_range(replica), replica)
+
+
+def _is_other_method(request: Request) -> bool:
+    """Whether a turn only changes the method of a run on the cards spoken of ("and LoRA?")."""
+    return "method" in request.changed and {"gpu", "gpu_count"} <= set(request.inherited)
 
 
 def _leanest(
