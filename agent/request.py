@@ -76,6 +76,8 @@ class Slots(_Record):
     attention: Literal["eager", "sdpa", "flash"] | None = None
     fused_ce: bool | None = None
     """Fused or chunked cross entropy: the logits are never whole in memory (Liger)."""
+    prompts_per_step: int | None = None
+    """Prompts that reinforcement learning samples answers for in one step."""
     num_generations: int | None = None
     """Answers that reinforcement learning samples for one prompt: the group."""
     seq_len: int | None = None

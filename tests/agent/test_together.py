@@ -101,3 +101,32 @@ def test_a_model_beside_a_count_of_cards_is_not_several() -> None:
     request = parse("Qwen2.5-32B int4 on 2 GPUs for 20 users, 3 replicas")
     assert parse("A10 上 20 个并发的 7B 模型").slots.side_by_side is None
     assert request.slots.gpu_count == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("cheap rig: bge-m3 with gte-Qwen2-1.5B-instruct and Mistral-7B-AWQ all on one L4?", 3),
+        ("budget box, whisper-large-v3 plus Llama-3.2-3B on a single 3060 12GB, sane or silly", 2),
+        ("Yi-1.5-9B-AWQ with bge-m3 on the same 4090", 2),
+        ("bge-m3 加上 Qwen2.5-7B-AWQ 全塞一张 T4,便宜方案,行不行", 2),
+    ],
+)
+def test_models_joined_on_one_card_are_counted_together(question: str, count: int) -> None:
+    answer, _ = answered(question)
+    assert answer.intent == "fit_check"
+    assert len([f for f in answer.figures if f.name.startswith("need of ")]) == count
+    assert not ungrounded(answer, question=question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "does Qwen2.5-14B or Phi-4 run on one 3090",
+        "单张 4090 跑 Qwen2.5-7B 和 Yi-1.5-9B 各要多少显存",
+        "fine-tune Qwen2.5-7B and Llama-3.1-8B with LoRA on one A100",
+    ],
+)
+def test_models_apart_are_not_added_up(question: str) -> None:
+    answer, _ = answered(question)
+    assert not any(f.name == "need_together" for f in answer.figures)

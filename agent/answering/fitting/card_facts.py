@@ -29,6 +29,7 @@ def say_card(draft: Draft, report: MemoryReport, card: GpuReport | None) -> None
                   mib=f"{report.usable_bytes // MIB:,}")  # fmt: skip
     if card is not None:
         _say_unified(draft, card)
+        _say_stack(draft, report, card)
         say_precision(draft, card)
 
 
@@ -67,6 +68,14 @@ def _say_unified(draft: Draft, card: GpuReport) -> None:
     if is_unified(card) and card.mem_bandwidth_gbs is not None:
         draft.say("memory.unified", gpu=card.name, rate=f"{card.mem_bandwidth_gbs:,.0f}",
                   importance=HEAD)  # fmt: skip
+
+
+def _say_stack(draft: Draft, report: MemoryReport, card: GpuReport) -> None:
+    """What PyTorch runs on where it is no CUDA: AMD's ROCm, and 4-bit training on it."""
+    if (card.vendor or "").upper() != "AMD":
+        return
+    is_four_bit = report.task == "train" and report.method == "qlora"
+    draft.say(f"memory.rocm{'_four_bit' if is_four_bit else ''}", gpu=card.name)
 
 
 def say_precision(draft: Draft, card: GpuReport) -> None:

@@ -37,7 +37,8 @@ def applies(request: Request, context: Context) -> bool:
         return not request.says("fitting.either")
     if not (is_job and has_place and 2 <= len(models) <= _MOST):
         return False
-    if not request.says("fitting.together") or request.says("fitting.either"):
+    is_one = request.says("fitting.joined") and "gpu_count" not in request.inferred
+    if request.says("fitting.either") or not (request.says("fitting.together") or is_one):
         return False
     return all(try_find_model(name) is not None for name in models)
 

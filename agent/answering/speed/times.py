@@ -10,6 +10,7 @@ from agent.answering.concepts import compare, concept
 from agent.answering.hosts.host_states import say_step_in_ram
 from agent.answering.money import cost
 from agent.answering.plan import Call, Context, Plan
+from agent.answering.speed import step_work
 from agent.answering.speed.decode import asks_fit, asks_training_speed, say_ceiling
 from agent.answering.speed.job_cost import NODE, named_call
 from agent.answering.speed.job_cost import say_cost as say_cost
@@ -110,6 +111,8 @@ def time_arguments(draft: Draft, **changes: Any) -> dict[str, Any]:
 
 def training_time(draft: Draft) -> Steps:
     """Hours and cost of a training job on the card of the draft's request."""
+    asked = draft.request
+    draft.request = step_work.completed(asked)
     slots = draft.request.slots
     is_assumed = slots.tokens is None and slots.samples is None
     work: dict[str, Any] = {"tokens": slots.tokens, "samples": slots.samples}
@@ -120,6 +123,7 @@ def training_time(draft: Draft) -> Steps:
     if slots.tokens is None and not slots.lengths_vary:
         length = int(each)
     method = slots.method or "lora"
+    method = f"{method}+full" if step_work.is_sampled(slots) and "+" not in method else method
     changes = {"task": "train", "method": method, "epochs": slots.epochs or 1, "batch": None,
                "seq_len": slots.seq_len or length, **work}  # fmt: skip
     results = yield (
@@ -152,7 +156,10 @@ def training_time(draft: Draft) -> Steps:
     if slots.method is None:
         why = "no method was said; LoRA is the usual one"
         draft.assume([AssumptionOut(name="method", value="lora", unit="1", why=why)])
+    whole = yield from step_work.with_rollouts(draft, asked, report, int(each))
     _tell(draft, report, each)
+    step_work.say_steps(draft, asked)
+    report = whole
     say_step_in_ram(draft, report.tokens)
     _say_link(draft)
     yield from say_cost(draft, report, results[1])
@@ -205,8 +212,9 @@ def _tell(draft: Draft, report: TimeReport, each: int) -> None:
     assert report.tokens_per_s is not None
     name = slots.gpu or ""
     gpu = f"{report.gpu_count}×{name}" if report.gpu_count > 1 else name
+    sampled = step_work.is_sampled(slots) and slots.prompts_per_step is not None
     draft.say(
-        "times.head",
+        "step_work.update" if sampled else "times.head",
         hours=duration(report.hours.value, draft.language),
         low=duration(report.hours.low, draft.language),
         high=duration(report.hours.high, draft.language),

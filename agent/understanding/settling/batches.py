@@ -68,6 +68,43 @@ def share_batch(out: Resolution) -> None:
         out.put("batch", -(-total // cards), inferred=True)
 
 
+_SAMPLED = ("grpo", "ppo")
+_LARGEST_GROUP = 256
+
+
+def settle_rollouts(out: Resolution) -> None:
+    """Counts of reinforcement learning: prompts of a step, answers of each, tokens of an answer."""
+    _length_of_steps(out)
+    if str(out.get("method")).split("+")[0] not in _SAMPLED:
+        return
+    if out.get("prompts_per_step") is None and out.get("steps") and out.get("num_generations"):
+        batch = out.get("global_batch") or out.get("batch")
+        if batch:  # "batch of 256 prompts, group size 8"
+            out.put("prompts_per_step", batch, out.readings.get("batch"), inferred=True)
+            for slot in ("batch", "global_batch"):
+                out.values.pop(slot, None)
+                out.readings.pop(slot, None)
+    samples = out.get("samples")
+    is_group = samples is not None and samples <= _LARGEST_GROUP
+    if out.get("prompts_per_step") and out.get("num_generations") is None and is_group:
+        out.put("num_generations", out.values.pop("samples"), out.readings.pop("samples", None))
+    tokens = out.get("tokens")
+    if out.get("prompts_per_step") and tokens is not None and tokens <= _LONGEST_ANSWER:
+        out.put("tokens_per_sample", out.values.pop("tokens"), out.readings.pop("tokens", None))
+
+
+_LONGEST_ANSWER = 200_000
+
+
+def _length_of_steps(out: Resolution) -> None:
+    """Tokens beside steps and a batch are those of a sample: "3000 steps, bs 4, 1024 tokens"."""
+    tokens = out.get("tokens")
+    is_run = out.get("task") == "train" and out.get("steps") and out.get("seq_len") is None
+    if is_run and tokens is not None and tokens <= _LONGEST_ANSWER:
+        if out.get("batch") or out.get("global_batch"):
+            out.put("seq_len", out.values.pop("tokens"), out.readings.pop("tokens", None))
+
+
 def _accumulates(out: Resolution) -> bool:
     """Whether it is a language model: its batches are pieced together."""
     name = out.get("model")

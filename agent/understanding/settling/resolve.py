@@ -9,7 +9,7 @@ from typing import Any
 from agent.understanding.lexicon.phrases import table
 from agent.understanding.lexicon.readings import Board, Reading
 from agent.understanding.lexicon.text import Document
-from agent.understanding.settling.batches import settle_batches
+from agent.understanding.settling.batches import settle_batches, settle_rollouts
 from agent.understanding.settling.card_hours import settle_card_hours
 from agent.understanding.settling.cards import settle_cards
 from agent.understanding.settling.job import (
@@ -25,7 +25,7 @@ from tools.models import DENOISER_KINDS, SEEING_KINDS
 
 _DIRECT = (
     "precision", "precision_mode", "framework", "library", "optimizer",
-    "gradient_checkpointing", "attention", "fused_ce", "num_generations",
+    "gradient_checkpointing", "attention", "fused_ce", "num_generations", "prompts_per_step",
     "strategy", "storage", "os", "billing", "region", "kv_cache_dtype", "zero_stage", "offload",
     "batch", "grad_accum", "seq_len", "input_len", "output_len", "img_size", "lora_rank",
     "lora_targets",
@@ -93,6 +93,7 @@ def resolve(document: Document, board: Board) -> Resolution:
     settle_layers(board, out)
     settle_load(document, board, out)
     settle_batches(document, board, out)
+    settle_rollouts(out)
     settle_engine(out)
     if out.get("framework") == "vllm" and "Ascend" in str(out.get("gpu")):
         out.put("framework", "vllm-ascend", out.readings["framework"])
