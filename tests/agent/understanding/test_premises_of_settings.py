@@ -70,3 +70,61 @@ def test_a_size_that_does_not_divide_is_put_right(text: str, said: str) -> None:
 )
 def test_a_size_that_divides_or_is_asked_is_not(text: str) -> None:
     assert "tp_heads" not in {c.kind for c in parse(text).corrections}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("slices_join", "can FSDP span three MIG slices of my H100? I plan 13B on them"),
+        ("slices_join", "A100切两个MIG实例,显存加起来不就有40G了,13B能放"),
+        ("slice_as_fast", "一个3g.20gb切片和整卡一样快吧,就是显存小点"),
+        ("slice_as_fast", "a MIG slice runs at full speed, it only has less memory, right"),
+        ("weights_and_cache", "gptq之后kv cache也变小一半,所以能开64k?"),
+        ("weights_and_cache", "a Q4 GGUF also has a KV cache that is a quarter, no?"),
+        ("batch_for_nothing", "the batch size has no effect on vram so I set 128 for bert"),
+        ("batch_for_nothing", "批大小不影响显存吧,只是快慢"),
+        ("batch_for_all", "doubling the batch size doubles the memory, so 24GB needs 48GB"),
+        ("few_bits_train_faster", "4bit微调更快,因为权重小"),
+        ("few_bits_train_faster", "nf4 training should be faster than 16 bit lora, right?"),
+        ("rank_for_all", "rank 128 needs 16x the memory of rank 8 on my 3090"),
+        ("engine_offloads", "sglang放不下的层会自动卸载到内存吧"),
+        ("engine_offloads", "vllm will automatically offload to cpu what my 4090 cannot hold"),
+        ("layers_in_turn", "llama.cpp在两张4090上速度翻倍对吧"),
+        (
+            "fp8_training_halves",
+            "fp8 training makes optimizer states half the size, so 7B full fits",
+        ),
+    ],
+)
+def test_a_common_belief_is_put_right(kind: str, text: str) -> None:
+    assert kind in {c.kind for c in parse(text).corrections}
+
+
+_BELIEFS = {
+    "slices_join", "slice_as_fast", "weights_and_cache", "batch_for_nothing", "batch_for_all",
+    "few_bits_train_faster", "rank_for_all", "engine_offloads", "layers_in_turn",
+    "fp8_training_halves",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one 7B awq on each MIG slice of an A100, do they fit in 1g.10gb?",
+        "MIG slices cannot be used by DDP, so should I switch MIG off?",
+        "AWQ 7B with --kv-cache-dtype fp8, is the kv cache half then?",
+        "int4 权重,KV 缓存还是 16 位,32k 要多少显存",
+        "quantised weights don't shrink the KV cache, so how large is it at 32k",
+        "batch size doesn't change the weights, what does grow?",
+        "how much memory does doubling the batch take for 7b lora",
+        "qlora is slower than lora, by how much",
+        "qlora 训练会不会更快",
+        "rank 64 or rank 8, how much more memory for 7b lora",
+        "vllm 70B awq on 48GB with --cpu-offload-gb 20",
+        "ollama on two 3090s with 70B q4, does it fit",
+        "fp8 training on H100, which batch fits for 7B full",
+        "8bit 优化器省一半显存吗",
+    ],
+)
+def test_near_misses_of_a_belief_are_left_alone(text: str) -> None:
+    assert not {c.kind for c in parse(text).corrections} & _BELIEFS
