@@ -316,9 +316,14 @@ def _say_more_cards(
               outcome=outcome(draft, found.memory))  # fmt: skip
 
 
+_WORTH_SPLITTING = 16
+"""Times the card's memory up to which a part of a run in host memory is worth naming."""
+
+
 def _could_split(draft: Draft, report: MemoryReport) -> bool:
     """Whether leaving layers in host memory is a way out of one card that is too small."""
     is_alone = report.verdict == "does_not_fit" and report.gpu_count == 1
+    is_alone = is_alone and report.process_bytes <= _WORTH_SPLITTING * (report.usable_bytes or 0)
     is_open = draft.request.slots.framework is None and not is_queued(draft, report)
     return is_alone and is_language(report) and is_open
 
