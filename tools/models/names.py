@@ -197,12 +197,17 @@ def find_model(text: str) -> ModelMatch:
         if len(found) > 1:
             raise AmbiguousModelError(text, [match.spec.name for match in found])
     match = _first_match(name)
-    if match is not None:
+    if match is not None and not _is_other_word(name):
         return match
     family = find_family(name)
     if family is not None:
         raise AmbiguousModelError(text, family.candidates)
     raise UnknownModelError(text, closest_names(name))
+
+
+def _is_other_word(name: str) -> bool:
+    """Whether a name is one only with a separator in it: VITS is a voice, ViT-S a network."""
+    return name.casefold() in vocabulary().scan["needs_separator"]
 
 
 def _written(text: str) -> ModelSpec | None:

@@ -82,6 +82,8 @@ def image_model(name: str, px: int | None = None, params_b: float | None = None)
 
 def _key_of(folded: str, models: Mapping[str, Any], aliases: Mapping[str, str]) -> str | None:
     plain = re.sub(r"\(.*?\)", "", folded).strip()
+    if plain in load_data("image_models")["other_things"]:
+        return None
     for candidate in (
         folded,
         plain,
@@ -104,9 +106,16 @@ def _key_of(folded: str, models: Mapping[str, Any], aliases: Mapping[str, str]) 
     for written in sorted(
         names, key=lambda name: len(re.sub(r"[^a-z0-9]", "", name)), reverse=True
     ):
-        if re.sub(r"[^a-z0-9]", "", written) in squeezed:
+        short = re.sub(r"[^a-z0-9]", "", written)
+        if len(short) <= _SHORT and not re.search(rf"(?<![a-z]){short}(?![a-z])", plain):
+            continue
+        if short in squeezed:
             return str(names[written])
     return None
+
+
+_SHORT = 3
+"""Letters of a name that counts only as a word of its own."""
 
 
 _DENOISING = ("dit", "diffusion-unet")

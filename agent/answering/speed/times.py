@@ -36,6 +36,8 @@ from agent.toolbox.timing import TimeReport
 from tools.models import WRITING_KINDS
 from tools.units import format_significant
 
+_EXAMPLE_B = 7.0
+"""Size that stands in where the hours of a training are asked for and no model is named."""
 _SAMPLES, _TOKENS_EACH = 50_000, 512
 """Work assumed when none was said: a common instruction set of this order."""
 """Kinds of models whose speed is told in tokens."""
@@ -63,10 +65,29 @@ def compose(request: Request, context: Context) -> Plan:
         slots = draft.request.slots
     if slots.has_model and slots.gpus is not None and len(slots.gpus) > 1:
         return (yield from compare.compose(request, context))
+    if slots.has_card and not slots.has_model and _asks_hours(request):
+        return (yield from _by_example(draft))
     if not slots.has_model or not slots.has_card:
         return (yield from concept.compose(request, context))
     if slots.task == "infer":
         return (yield from _serving(draft))
+    return (yield from training_time(draft))
+
+
+def _asks_hours(request: Request) -> bool:
+    """Whether the hours of a training are asked for, of a model that is not named."""
+    is_training = request.slots.task == "train"
+    return is_training and request.says("speed.in_all", "money.asks_hours")
+
+
+def _by_example(draft: Draft) -> Steps:
+    """Hours of a usual run where no model was named, and what they grow with."""
+    slots = draft.request.slots.model_copy(update={"params_b": _EXAMPLE_B})
+    draft.request = draft.request.model_copy(update={"slots": slots})
+    draft.figure("example_size", _EXAMPLE_B, "1e9", formula="an example")
+    draft.say("times.example", size=f"{_EXAMPLE_B:g}B", importance=HEAD)
+    why = "no model was named; an example"
+    draft.assume([AssumptionOut(name="params_b", value=_EXAMPLE_B, unit="1e9", why=why)])
     return (yield from training_time(draft))
 
 
@@ -252,6 +273,9 @@ def cannot(draft: Draft, result: ToolResult) -> Answer:
     """Says why the time cannot be computed."""
     draft.say("times.cannot", reason=quoted_hint(draft, result), importance=HEAD)
     slots = draft.request.slots
+    if slots.task == "train":
+        draft.say("times.measure", importance=HEAD)
+        return draft.finish("depends")
     if (slots.gpu_count or 1) > 1 and slots.gpu is not None:
         draft.say("times.multi", gpu=slots.gpu)
     draft.say("times.depends")

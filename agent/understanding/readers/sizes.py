@@ -28,6 +28,9 @@ _SIZE = re.compile(
     rf"|(?<![a-z0-9.])(?P<total2>{DIGITS})ba(?P<active2>\d{{1,2}})(?![a-z0-9])"  # 30BA3
     rf"|{_LEFT}(?P<number>{_SIGN}{DIGITS})\s?-?\s?(?P<unit>b|bn|billion)(?![a-z0-9/])"
     rf"|(?<![a-z0-9.])(?P<han>{DIGITS}|{HAN}{{1,9}})\s?(?P<yi>百亿|千亿|万亿|亿)(?!\s?个(?!参|模)|\s?个?(?:token|条|样本|数据|字|次|行|元|块|张))(?:的)?(?:参数|模型|规模|大模型|参)?"
+    rf"|(?:(?<![a-z])[a-z]{{0,5}}(?:gpt(?:[ \-]?[23])?|bert|llama|transformer|mamba|rwkv|t5|vit|net"
+    rf"|llm|former|model|moe)|模型)[ \-]?(?P<small>{DIGITS})\s?m(?![a-z0-9])"
+    rf"(?!\s?(?:个|tokens?|samples?|rows|images|docs|pairs|steps|条|张|样本|数据))"  # nanoGPT 124M
     rf"|(?<![a-z0-9.])(?P<other>{DIGITS})\s?(?P<scale>[mt]|million|trillion)\s?(?=的?(?:参数|规模|个参数|模型|大模型|param|parameter|model|gpt|bert|vit|llm)|{_ADJECTIVES}\s(?:models?|encoders?|transformers?|networks?|lms?|backbones?)(?![a-z]))"
 )
 _EXPERT_SHARE = 0.835
@@ -78,6 +81,8 @@ def _billions(found: re.Match[str]) -> tuple[float, float | None] | None:
     if group["han"]:
         value = parse_number(group["han"])
         return None if value is None else (round(value * _YI[group["yi"]], 6), None)
+    if group["small"]:
+        return round(_number(group["small"]) * 1e-3, 6), None
     scale = {"m": 1e-3, "million": 1e-3, "t": 1e3, "trillion": 1e3}[group["scale"]]
     return round(_number(group["other"]) * scale, 6), None
 

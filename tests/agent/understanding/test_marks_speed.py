@@ -27,6 +27,8 @@ from agent.understanding import parse
         ("speed.in_all", "how many hours would all of it be"),
         ("speed.of_memory", "resnet on coco, does the vram hold batch 64"),
         ("speed.of_memory", "显存会不会不够"),
+        ("speed.halves_time", "will it scale linearly with cards"),
+        ("speed.doubled", "卡数翻倍会怎样"),
         ("speed.deadline", "must be finished by friday"),
         ("speed.deadline", "今晚之前跑完"),
         ("speed.due", "tag them all in 6 hours"),
