@@ -123,7 +123,7 @@ def _full_options(workload: TrainingWorkload) -> Iterator[_Option]:
         "optimizer=paged-adamw-8bit", "states page to the host", 2, optimizer="paged-adamw-8bit"
     )
     yield change("optimizer=adafactor", "another optimizer", 2, optimizer="adafactor")
-    if workload.gpu is None or workload.gpu.bf16_supported is not False:
+    if _has_bf16(workload):
         yield change("precision=pure-bf16", "no fp32 master weights", 2, precision="pure-bf16")
     yield change(
         "optimizer_in_backward=true", "no gradient accumulation or clipping", 2,
@@ -171,11 +171,17 @@ def _training_options(workload: TrainingWorkload, need: MemoryEstimate) -> Itera
         "micro_batch_size": 1, "gradient_checkpointing": "full", "fused_ce": True,
     }  # fmt: skip
     if method in ("full", "freeze"):
-        together |= {"optimizer": "adamw-8bit", "precision": "pure-bf16"}
+        together |= {"optimizer": "adamw-8bit"}
+        together |= {"precision": "pure-bf16"} if _has_bf16(workload) else {}
         together |= {"optimizer_in_backward": True, "gradient_accumulation": None}
     yield change("the cheap changes together", "all of their costs", 2, **together)
     if length > 512:
         yield change(f"seq_len={length // 2}", "shorter samples", 3, seq_len=length // 2)
+
+
+def _has_bf16(workload: TrainingWorkload) -> bool:
+    """Whether the card computes in bf16, as far as is known."""
+    return workload.gpu is None or workload.gpu.bf16_supported is not False
 
 
 def _serving_options(workload: InferenceWorkload) -> Iterator[_Option]:

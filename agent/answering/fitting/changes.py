@@ -10,6 +10,7 @@ from agent.answering.telling.numbers import gib
 from agent.answering.telling.phrases import sentences
 from agent.answering.telling.run_words import is_language, value_name
 from agent.toolbox.memory import ChangeOut, MemoryReport
+from tools.gpus import all_gpus
 from tools.memory import GGUF_ENGINES, cache_pool
 
 _TOLD_AS_WAYS = ("method", "gpu_count", "parallelism", "cpu_offload")
@@ -149,6 +150,13 @@ def change_name(draft: Draft, name: str, report: MemoryReport) -> str:
 
 def _together(report: MemoryReport) -> str:
     """Which settings the cheap changes are: those of language models, or of any."""
-    if not is_language(report):
-        return "any" if report.method == "full" else "any_adapters"
-    return "full" if report.method == "full" else "adapters"
+    if report.method != "full":
+        return "adapters" if is_language(report) else "any_adapters"
+    kind = "full" if is_language(report) else "any"
+    return f"{kind}_fp16" if _lacks_bf16(report.gpu) else kind
+
+
+def _lacks_bf16(gpu: str | None) -> bool:
+    """Whether a card is known not to compute in bf16."""
+    card = next((spec for spec in all_gpus() if spec.name == gpu), None)
+    return card is not None and card.bf16_supported is False
