@@ -21,7 +21,7 @@ Period = Literal["minute", "day", "week", "year"]
 """A span of time that an amount of money is said for and not kept as."""
 
 
-Opening = Literal["greeting", "unfinished", "machines_for_ai"]
+Opening = Literal["greeting", "unfinished", "machines_for_ai", "why"]
 """What a text without a subject begins with: a greeting, a question without what it asks of, or
 the wish for a machine for artificial intelligence."""
 

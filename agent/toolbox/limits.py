@@ -104,7 +104,19 @@ def find_limit(arguments: LimitArguments) -> LimitReport:
     workload = workload_of(run.model_copy(update=usual), model, card)
     if arguments.goal == "fewest_cards":
         return _fewest(run, workload, card.usable_bytes)
-    return _most(run, workload, card, model.spec.max_position_embeddings)
+    positions = model.spec.max_position_embeddings
+    found = _most(run, workload, card, positions)
+    if found.value or not _could_shard(run):
+        return found
+    run = run.model_copy(update={"zero_stage": 3})  # whole on every card it does not start
+    workload = workload_of(run.model_copy(update=usual), model, card)
+    return _most(run, workload, card, positions)
+
+
+def _could_shard(run: LimitArguments) -> bool:
+    """Whether a training over several cards may still be sharded: nothing was said of that."""
+    is_said = any((run.zero_stage, run.strategy, run.tp, run.pp))
+    return run.task == "train" and (run.gpu_count or 1) > 1 and not is_said
 
 
 def _search(goal: str) -> Callable[[Any, int], int]:

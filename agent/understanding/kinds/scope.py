@@ -211,7 +211,7 @@ def is_out_of_scope(
         return False
     if board.has("provider") and any(table("cues", name).has(text) for name in _ASKED_OF_CLOUDS):
         return False
-    if has_history and not had_orders and _goes_on(text, board):
+    if has_history and not had_orders and (_goes_on(text, board) or asks_of_the_job(text)):
         return False
     if has_history and not had_orders and points_back(text, board):
         return False
@@ -259,6 +259,20 @@ def is_unfinished(text: str) -> bool:
     return not _AMOUNT.sub("", left)
 
 
+def _asks_only_why(text: str) -> bool:
+    """Whether a text is the word for why and hardly anything else ("为什么会这样", "how come?")."""
+    hits = _group("unfinished", "why").find(text)
+    left = blanked(text, [(hit.start, hit.end) for hit in hits])
+    small = _group("unfinished", "small").find(left)
+    left = blanked(left, [(hit.start, hit.end) for hit in small])
+    return bool(hits) and not _AMOUNT.sub("", left)
+
+
+def asks_of_the_job(text: str) -> bool:
+    """Whether a turn without a subject can only be about the job before: why, or what is left."""
+    return _asks_only_why(text) or _group("unfinished", "of_job").has(text)
+
+
 _LETTER = re.compile(r"\w")
 
 
@@ -272,6 +286,8 @@ def opening_of(text: str) -> Opening | None:
     left = blanked(text, [(hit.start, hit.end) for hit in greetings])
     if greetings and _LETTER.search(left) is None:
         return "greeting"
+    if _asks_only_why(text):
+        return "why"
     if is_of_machines_for_ai(text):
         return "machines_for_ai"
     return "unfinished" if is_unfinished(text) else None
