@@ -156,63 +156,6 @@ def _states_setting(text: str, out: Resolution, history: Sequence[Request]) -> b
     )
 
 
-def _is_other_size(out: Resolution, last: Request) -> bool:
-    """Whether a size is all that is said, after a job on a card ("13B?")."""
-    said = {slot for slot in out.values if slot not in out.inferred}
-    is_job = _has_any(last, _SUBJECT) and _has_any(last, ("method", "gpu", "gpu_mem_gb"))
-    return said == {"params_b"} and is_job
-
-
-def _asks_saving(text: str, out: Resolution, last: Request) -> bool:
-    """Whether a few words ask what another setting saves of the job before ("int4能省到多少")."""
-    job = last.slots.has_model
-    setting = any(out.get(slot) is not None for slot in ("quantization", "method", "precision"))
-    own = any(out.get(slot) is not None for slot in (*_SUBJECT, "gpu", "gpus"))
-    reasons = table("cues", "why").has(text)
-    return job and setting and not own and not reasons and len(text) <= _SHORT // 2
-
-
-_OF_SAVES = ("mtbf_hours", "ckpt_minutes", "ckpt_interval_minutes")
-
-
-def _same_sum(text: str, out: Resolution, intent: Intent, last: Request) -> bool:
-    """Whether a few words give another number to how often to save ("interrupted every 4 h")."""
-    is_sum = intent == last.intent == "spot_checkpoint" and len(text) <= 2 * _SHORT
-    return is_sum and any(out.get(slot) is not None for slot in _OF_SAVES)
-
-
-def _resets(text: str, out: Resolution, history: Sequence[Request]) -> bool:
-    """Whether a few words turn a setting of the job before ("sequence_len 降成 2048 就行了吧")."""
-    job = last_job(history)
-    sets = any(out.get(slot) is not None and slot not in out.inferred for slot in _SETTINGS)
-    changes = table("conversation", "turns_a_setting").has(text)
-    return _has_any(job, _SUBJECT) and sets and changes and len(text) <= 2 * _SHORT
-
-
-def _sets_on_its_card(
-    text: str, out: Resolution, intent: Intent, history: Sequence[Request]
-) -> bool:
-    """Whether another setting is asked for on the job's own card ("a q4 gguf on the 3090")."""
-    job = last_job(history)
-    sets = any(out.get(slot) is not None and slot not in out.inferred for slot in _OF_A_JOB)
-    is_same = out.get("gpu") is not None and out.get("gpu") == job.slots.gpu
-    is_of_job = intent in _ABOUT_A_JOB and _has_any(job, _SUBJECT)
-    return is_of_job and sets and is_same and len(text) <= 2 * _SHORT
-
-
-def _states_setting(text: str, out: Resolution, history: Sequence[Request]) -> bool:
-    """Whether a turn only states a setting of the job ("they may cut me down to 4 of them")."""
-    slots = (*_SETTINGS, "gpu_count")
-    states = any(out.get(slot) is not None and slot not in out.inferred for slot in slots)
-    is_question = table("conversation", "is_question").has(text)
-    return (
-        states
-        and not is_question
-        and len(text) <= 2 * _SHORT
-        and _has_any(last_job(history), _SUBJECT)
-    )
-
-
 def _runs_on_it(text: str, out: Resolution, last: Request) -> bool:
     """Whether a new job is to run on "it": the machine that the turn before asked about."""
     own = any(out.get(slot) is not None for slot in ("gpu", "gpus", "gpu_mem_gb", "instance"))
