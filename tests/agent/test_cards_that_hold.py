@@ -31,3 +31,8 @@ def test_cards_with_more_memory_have_more_memory() -> None:
     told = next(line for line in text.split("\n") if line.startswith("每张卡显存更大"))
     assert "A10、" not in told
     assert "不切分（DDP）每张卡要 20.3 GiB，放不下" not in text
+
+
+def test_a_named_machine_keeps_its_count() -> None:
+    text = answer("can I full finetune a 70B on two p4de.24xlarge machines?").text
+    assert "4 cards" not in text

@@ -24,6 +24,8 @@ from tools.units import gb_from_bytes, gib_from_bytes
 _SHOWN = 3
 _HOST_USABLE = 0.9
 """Share of a machine's memory that a job can use."""
+_MOST_OF_A_MACHINE = 8
+"""Cards of the usual largest machine: more are of several."""
 _ROUNDED = 0.02
 """Shares of a card that differ by no more are one."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], None]
@@ -176,9 +178,9 @@ def say_fitting_cards(draft: Draft, report: MemoryReport) -> Steps:
 
 
 def _cards_of_a_machine(draft: Draft, report: MemoryReport) -> int:
-    """Cards that one machine must have, where the run is spread over several machines."""
+    """Cards that one machine must have, where the cards counted are of several machines."""
     nodes = draft.request.slots.nodes or 1
-    is_even = nodes > 1 and report.gpu_count % nodes == 0
+    is_even = report.gpu_count > _MOST_OF_A_MACHINE and report.gpu_count % nodes == 0
     return report.gpu_count // nodes if is_even else report.gpu_count
 
 
