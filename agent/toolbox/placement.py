@@ -34,6 +34,7 @@ class PlacementArguments(Arguments):
     requests_per_s: float | None = Field(None, gt=0)
     concurrency: int | None = Field(None, ge=1)
     latency_s: float | None = Field(None, gt=0)
+    tokens: int | None = Field(None, ge=1, description="Tokens of one text")
     vcpu: int | None = Field(None, ge=1)
     host_ram_gb: float | None = Field(None, gt=0)
     provider: str | None = None
@@ -160,6 +161,7 @@ def _task(arguments: PlacementArguments) -> Any:
         requests_per_s=arguments.requests_per_s,
         concurrency=arguments.concurrency,
         latency_s=arguments.latency_s,
+        seq_len=arguments.tokens,
         vcpu_count=arguments.vcpu,
         host_ram_bytes=bytes_from_gb(arguments.host_ram_gb) if arguments.host_ram_gb else None,
         provider=arguments.provider,

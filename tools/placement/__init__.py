@@ -6,12 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tools.placement.constants import Work, find_work, managed_services
+    from tools.placement.constants import Work, cpu_spread, find_work, managed_services
     from tools.placement.decide import place
+    from tools.placement.machines import MOST_VCPU_PER_REQUEST
     from tools.placement.task import ManagedService, Option, Placement, Reason, Task
 
 _HOMES = {
+    "MOST_VCPU_PER_REQUEST": "machines",
     "Work": "constants",
+    "cpu_spread": "constants",
     "find_work": "constants",
     "managed_services": "constants",
     "place": "decide",
@@ -23,12 +26,14 @@ _HOMES = {
 }
 
 __all__ = [
+    "MOST_VCPU_PER_REQUEST",
     "ManagedService",
     "Option",
     "Placement",
     "Reason",
     "Task",
     "Work",
+    "cpu_spread",
     "find_work",
     "managed_services",
     "place",

@@ -52,6 +52,13 @@ def value(name: str) -> float:
 
 
 @cache
+def cpu_spread() -> tuple[float, float]:
+    """Factors on a time on a CPU: a fast processor, and a slow one."""
+    row = _profiles()["constants"]["cpu_gflops_per_vcpu"]
+    return row["value"] / row["high"], row["value"] / row["low"]
+
+
+@cache
 def known_work() -> tuple[Work, ...]:
     """Jobs that are known by name."""
     return tuple(Work(**{**row, "names": tuple(row["names"])}) for row in _profiles()["work"])
