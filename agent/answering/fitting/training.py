@@ -117,6 +117,10 @@ def _with_ways(draft: Draft, report: MemoryReport, found: Found, *, is_method_op
     is_saved = yield from ways_out(draft, report, is_method_open=is_method_open)
     reaches_below = report.low_bytes <= (report.usable_bytes or 0)
     is_short = found.verdict == "does_not_fit" and not _compares_schemes(draft)
+    is_eased = any(change.fits for change in report.changes)
+    if is_eased and is_short and "batch" in draft.request.inferred:
+        draft.lead("batches.settings_decide")
+        return replace(found, verdict="depends")
     if is_saved and not draft.request.slots.offload and reaches_below and is_short:
         draft.lead("fit.settings_decide")
         return replace(found, verdict="depends")

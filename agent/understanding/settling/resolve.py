@@ -92,12 +92,22 @@ def resolve(document: Document, board: Board) -> Resolution:
     settle_quantization(document, board, out)
     settle_layers(board, out)
     settle_load(document, board, out)
+    _pure_precision(document, out)
     settle_batches(document, board, out)
     settle_rollouts(out)
     settle_engine(out)
     if out.get("framework") == "vllm" and "Ascend" in str(out.get("gpu")):
         out.put("framework", "vllm-ascend", out.readings["framework"])
     return out
+
+
+def _pure_precision(document: Document, out: Resolution) -> None:
+    """The 16-bit format beside words for training in nothing else ("不留 fp32 主权重")."""
+    if out.get("precision_mode") != "pure" or out.get("precision") is not None:
+        return
+    named = table("words", "precision").values(document.text) & {"bf16", "fp16"}
+    if len(named) == 1:
+        out.put("precision", named.pop(), out.readings.get("precision_mode"))
 
 
 def _model(document: Document, board: Board, out: Resolution) -> None:
