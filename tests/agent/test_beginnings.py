@@ -26,6 +26,7 @@ def test_a_greeting_is_greeted_and_asked_back(text: str) -> None:
         "How do I make it faster?", "怎么让它快一点", "我想学AI,买什么电脑",
         "which cloud is best for AI",
         "12g够不够啊 急", "大佬们 16gb够用不 在线等", "is 6 gb enough? honest answer pls",
+        "does 10GB cut it? asap", "48G够不够 求解答",
         "what hardware do I need for AI", "我要炼丹 预算3000", "i have a laptop can i run chatgpt",
     ],
 )  # fmt: skip

@@ -133,6 +133,7 @@ def test_a_card_that_no_maker_has_is_not_passed_over(name: str) -> None:
         ("4090 上 GRPO Qwen2.5-7B,4bit 加载", "grpo+qlora"),
         ("KTO of Llama-3.1-8B loaded in 8bit on a 4090", "dpo+lora"),
         ("DPO of Qwen2.5-1.5B on A100 80GB", "dpo"),
+        ("GRPO with unsloth, Llama-3.2-3B on a T4", "grpo+lora"),
     ],
 )
 def test_a_base_in_few_bits_is_trained_by_adapters_whatever_the_aim(

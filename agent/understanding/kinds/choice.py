@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agent.answer import Intent
 from agent.request import Goal, Pasted, Request
 from agent.understanding.kinds.intent import choose_intent, features_of, frame_features, has_frame
-from agent.understanding.kinds.scope import points_back
+from agent.understanding.kinds.scope import is_unfinished, points_back
 from agent.understanding.lexicon.frames import with_signs
 from agent.understanding.lexicon.phrases import table
 from agent.understanding.lexicon.topics import has_telling_topic
@@ -32,6 +32,10 @@ _OF_A_CARD = ("fit_check", "catalog_lookup", "network_distributed", "gpu_compare
 """Kinds that a question about a figure of one card may be taken for."""
 
 
+_BY_ITS_WORDS = ("io_bottleneck", "multi_gpu_plan", "network_distributed", "spot_checkpoint")
+"""Kinds that a question without any subject cannot be of: none of their words stands in it."""
+
+
 def intent_by_itself(turn: Turn, goal: Goal | None, history: Sequence[Request]) -> Intent:
     """The kind of question that a text is when nothing is taken over from earlier turns."""
     text = turn.document.text
@@ -40,6 +44,8 @@ def intent_by_itself(turn: Turn, goal: Goal | None, history: Sequence[Request]) 
         intent = _asked_of_job(turn.prose, history[-1]) or intent
     if intent in ("fit_check", "recommend_instance") and _is_paid_job(turn, intent):
         intent = "cost_estimate"
+    if intent in _BY_ITS_WORDS and is_unfinished(text):
+        intent = "fit_check"
     if intent in _OF_A_CARD and asks_card_figure(text, turn.out):
         intent = "concept"
     return intent

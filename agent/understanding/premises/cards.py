@@ -21,6 +21,8 @@ def card_size(scene: Scene) -> list[Fields]:
     """A card with a memory size that none of its kind has."""
     found = []
     for card in scene.cards:
+        if _NOT_KNOWN in (card.conflict or ""):
+            continue  # told by its name: there is no such card in any size
         given = card.memory_gb if card.conflict else _size_said_of(scene.text, card)
         sizes = sizes_of(short_name(card.spec.name))
         if given is None or not sizes or any(abs(given - size) < 0.08 * size for size in sizes):

@@ -36,6 +36,8 @@ def settle_job(document: Document, board: Board, out: Resolution) -> None:
         goal = None
     if goal is not None and goal.value != "pretrain" and not scales:
         scale = _scale_of_format({str(reading.value) for reading in formats})
+        is_unsloth = any(reading.value == "unsloth" for reading in board.of("library"))
+        scale = scale or ("lora" if is_unsloth else None)  # whole weights only when asked for
     if goal is not None:
         out.put(
             "method",

@@ -171,3 +171,9 @@ def test_claims_inside_orders_are_put_right_but_fill_no_slot() -> None:
     assert request.slots.gpu is None
     assert request.intent == "recommend_instance"
     assert any("NVLink" in correction.fact for correction in request.corrections)
+
+
+def test_a_card_that_is_none_is_put_right_once() -> None:
+    found = parse("二手 RTX 4080 Ti 20G 跑 SDXL lora 值吗").corrections
+    assert len(found) == 1
+    assert "RTX 4080 Ti" in found[0].premise
