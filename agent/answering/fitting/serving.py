@@ -33,6 +33,7 @@ from agent.answering.telling.draft import Draft
 from agent.answering.telling.found import Found, Steps, failed
 from agent.answering.telling.numbers import gib
 from agent.answering.telling.parts import (
+    PARTS,
     say_images,
     say_parts,
     say_reference,
@@ -270,9 +271,10 @@ def _say_serving_details(
     say_why(draft, chosen)
     if chosen.gpu_count > 1 and not is_layer_split(draft, chosen):
         key = "layers_dealt" if (slots.pp or 1) > 1 and (slots.tp or 1) == 1 else "tensor_parallel"
-        whole = chosen.weights_bytes * chosen.gpu_count
+        each = chosen.part(*PARTS["weights"])
+        whole = each * chosen.gpu_count
         draft.figure("weights_in_all", whole, "B", formula="weights * cards")
-        draft.say(f"memory.{key}", count=chosen.gpu_count, weights=gib(chosen.weights_bytes),
+        draft.say(f"memory.{key}", count=chosen.gpu_count, weights=gib(each),
                   whole=gib(whole))  # fmt: skip
         say_total(draft, chosen)
     changes = say_changes(draft, chosen) if chosen.verdict != "fits" else []

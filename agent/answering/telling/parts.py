@@ -58,9 +58,9 @@ def say_why(draft: Draft, report: MemoryReport) -> None:
                       size=gib(extra))  # fmt: skip
         if report.kv_cache_bytes == 0:
             return
-        draft.say(
-            "memory.why_infer", weights=gib(report.weights_bytes), kv=gib(report.kv_cache_bytes)
-        )
+        weights = report.part(*PARTS["weights"])
+        draft.figure("part: weights", weights, "B", formula=" + ".join(PARTS["weights"]))
+        draft.say("memory.why_infer", weights=gib(weights), kv=gib(report.kv_cache_bytes))
     elif report.method == "full":
         held = report.part("weights", "master_weights", "gradients", "optimizer_states")
         per_param = held * max(report.gpu_count, 1) / report.params
