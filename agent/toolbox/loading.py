@@ -90,12 +90,12 @@ def build(settings: Settings) -> Tool[LoadingArguments]:
 
 _USUAL_MODEL, _USUAL_GPU = "resnet50", "V100"
 _STORES = {
-    "aws": ("fsx-lustre",),
+    "aws": ("efs", "fsx-lustre"),
     "tencent": ("cfs", "cfs-turbo"),
     "huawei": ("sfs-turbo",),
 }
 """Storage of a cloud that is set beside local disks; Alibaba Cloud's where none is named."""
-_USUAL_STORES = ("essd-pl0", "essd-pl1", "nas", "cpfs")
+_USUAL_STORES = ("essd-pl0", "essd-pl1", "essd-pl3", "nas", "cpfs")
 _LOCAL_STORES = ("nvme", "hdd")
 
 
@@ -134,7 +134,7 @@ def check_data_loading(arguments: LoadingArguments) -> LoadingOut:
             **{k: load_data("loading")["decode_per_core"][k] for k in ("value", "low", "high")}
         ),
         image_kb=size_kb,
-        stores=_stores(arguments.provider, size_kb),
+        stores=_stores(arguments.provider or _owner(arguments.storage), size_kb),
         capacity_gib=_capacity(arguments, found.disk_mb_s),
         delivered_per_s=found.delivered_per_s,
         bottleneck=found.bottleneck,
@@ -180,6 +180,18 @@ def _rate(
         )
     )
     return told, tuple(assumed), speed.figures(), model
+
+
+def _owner(storage: str | None) -> str | None:
+    """The cloud whose product a storage is."""
+    from tools.speed import storage_limit
+    from tools.speed.results import load_data
+
+    if storage is None:
+        return None
+    name = storage_limit(storage).name
+    owner = load_data("storage")["products"][name]["provider"]
+    return None if owner is None else str(owner)
 
 
 def _stores(provider: str | None, size_kb: float) -> tuple[StoreOut, ...]:

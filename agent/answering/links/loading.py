@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from agent.answer import CitationOut
 from agent.answering.links.disk_choice import asks_disk, say_disks
-from agent.answering.links.storage_rate import object_stores, say_object_store
+from agent.answering.links.storage_rate import object_stores, say_object_store, size_kb
 from agent.answering.links.token_feed import compose_tokens, is_of_tokens
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.telling.draft import DETAIL, HEAD, Draft
+from agent.answering.telling.numbers import count, duration
 from agent.answering.telling.run_words import joined
 from agent.answering.telling.sources import guidance_call, passages_in, say_cited
 from agent.request import Request
@@ -17,11 +19,18 @@ from agent.toolbox.loading import LoadingOut
 from agent.toolbox.ranges import Range
 from tools.units import format_significant
 
+if TYPE_CHECKING:
+    from tools.speed.storage import StorageLimit
+
 _STEPS = ("workers", "storage", "pack", "decode", "check")
 _COMMON = ("T4", "A10", "V100", "A100", "H100")
 """Cards told where none is named."""
 _OFTEN_TAKEN_FOR = ("fit_check", "recommend_instance", "concept", "catalog_lookup")
 _OF_MANY_CARDS = ("fit_check", "multi_gpu_plan", "recommend_instance", "concept", "time_estimate")
+_USUAL_KB = 110
+"""Mean file of ImageNet, of which the rate of a core is known."""
+_LARGE = 4
+"""Times that size from which decoding is much slower than that rate."""
 _CORE_STAGES = frozenset({"decode", "workers"})
 _DISK_STAGES = frozenset({"throughput", "small_files"})
 _SHARE_OF_CORE = 0.5
@@ -41,10 +50,13 @@ _DISK_SOURCE = CitationOut(
 def applies(request: Request, context: Context) -> bool:
     """True for a training that asks if a named storage keeps up, or which one does."""
     slots = request.slots
+    if feeds_told(request) and request.says("links.keeps_up"):
+        return request.intent in _OF_MANY_CARDS
     is_open = slots.storage is not None and slots.task == "train" and not slots.has_model
     if is_open and request.intent in _OF_MANY_CARDS and is_of_tokens(request):
         return True  # tokens and a store: no memory can be told of a model that is not named
-    if request.intent not in _OFTEN_TAKEN_FOR:
+    is_due = request.intent == "time_estimate" and _with_deadline(request) is not request
+    if request.intent not in _OFTEN_TAKEN_FOR and not is_due:
         return False
     if asks_disk(request) and slots.gpus is None:
         return slots.img_kb is not None or (slots.model is not None and _is_image(slots.model))
@@ -55,6 +67,43 @@ def applies(request: Request, context: Context) -> bool:
     is_training = slots.task == "train" or "task" in request.inferred
     is_asked = is_training and request.says("links.keeps_up")
     return is_asked and _is_image(slots.model)
+
+
+def feeds_told(request: Request) -> bool:
+    """Whether the images a second of a card and the cores that are to feed it are both said."""
+    slots = request.slots
+    return slots.gpu_img_s is not None and slots.vcpu is not None and slots.task == "train"
+
+
+def _with_deadline(request: Request) -> Request:
+    """The request with the rate at which all files are read within the hours that are said."""
+    slots = request.slots
+    files = slots.samples or next(iter(request.amounts.get("preprocessing.items", ())), None)
+    if files is None or slots.hours is None or slots.gpu_img_s is not None or slots.has_card:
+        return request
+    rate = files / (slots.hours * 3600)
+    changed = slots.model_copy(update={"gpu_img_s": rate, "samples": int(files), "gpu_count": 1})
+    return request.model_copy(update={"slots": changed})
+
+
+def _say_deadline(draft: Draft, report: LoadingOut) -> None:
+    """The rate that a deadline asks for, in files and bytes, and the reads under way for it."""
+    slots = draft.request.slots
+    hours, files, rate = slots.hours or 1.0, slots.samples or 0, report.needed_per_s
+    draft.figure("files", files, "1", sources=("user:samples",))
+    draft.figure("seconds", hours * 3600, "s", formula="hours * 3600")
+    draft.figure("files a second", round(rate, 2), "1/s", formula="files / seconds")
+    draft.say("loading.deadline", hours=duration(hours, draft.language),
+              amount=count(files, draft.language), rate=_told(rate),
+              seconds=f"{hours * 3600:,.0f}", size=f"{report.image_kb:g}",
+              mb=_told(report.disk_mb_s), importance=HEAD)  # fmt: skip
+    limit = _limit(slots.storage)
+    if limit is not None and limit.latency_ms:
+        flight = float(_told(rate * limit.latency_ms / 1000))
+        draft.figure("reads under way", flight, "1", formula="files a second * latency")
+        draft.figure("latency", limit.latency_ms, "ms", sources=("data:speed/storage.json",))
+        draft.say("loading.in_flight", latency=f"{limit.latency_ms:g}", flight=f"{flight:g}",
+                  importance=HEAD)  # fmt: skip
 
 
 def _is_image(name: str) -> bool:
@@ -71,6 +120,7 @@ def _is_image(name: str) -> bool:
 
 def compose(request: Request, context: Context) -> Plan:
     """The usual cause, what the cards take of images, bytes and cores, and the order of steps."""
+    asked, request = request, _with_deadline(request)
     draft = Draft(request)
     if is_of_tokens(request):
         return (yield from compose_tokens(draft))
@@ -87,12 +137,16 @@ def compose(request: Request, context: Context) -> Plan:
     is_check = is_check and request.says("links.keeps_up")
     is_choice = asks_disk(request)
     seen = _seen_rate(request)
+    if slots.num_workers == 0:
+        draft.say("loading.no_workers", importance=HEAD)
     if not is_check and not is_choice:
         draft.say("loading.head" if seen is None else "loading.head_rate", importance=HEAD)
     reports = [r.report for r in results if isinstance(r.report, LoadingOut)]
+    if reports and request is not asked:
+        _say_deadline(draft, reports[0])
     if reports and is_choice:
         say_disks(draft, reports[0])
-    elif reports and has_rate and slots.img_kb is not None:
+    elif reports and has_rate and slots.img_kb is not None and request is asked:
         _say_throughput(draft, reports[0], slots.img_kb)
     if reports and (named or has_rate) and len(reports[0].stages) > 1:
         _tell_slowest(draft, reports[0])
@@ -117,18 +171,22 @@ def compose(request: Request, context: Context) -> Plan:
     return draft.finish("not_applicable", intent="io_bottleneck")
 
 
-def _is_disk(name: str | None) -> bool:
-    """Whether the table of disks and file systems has a storage; object stores are told apart."""
+def _limit(name: str | None) -> StorageLimit | None:
+    """A disk or file system of the table; object stores are told apart."""
     from tools.errors import UserInputError
     from tools.speed import storage_limit
 
     if name is None or name in object_stores():
-        return False
+        return None
     try:
-        storage_limit(name)
+        return storage_limit(name)
     except UserInputError:
-        return False
-    return True
+        return None
+
+
+def _size_kb(request: Request) -> float | None:
+    """Kilobytes of a file, where its size stands beside the images."""
+    return size_kb(request) if request.says("links.images") else request.slots.img_kb
 
 
 def _arguments(request: Request, card: str | None) -> dict[str, object]:
@@ -139,9 +197,9 @@ def _arguments(request: Request, card: str | None) -> dict[str, object]:
         "gpu": card,
         "gpus": slots.gpu_count or 1,
         "vcpu": slots.vcpu,
-        "num_workers": slots.num_workers,
-        "image_kb": slots.img_kb,
-        "storage": slots.storage if _is_disk(slots.storage) else None,
+        "num_workers": None if slots.num_workers is None else max(slots.num_workers, 1),
+        "image_kb": _size_kb(request),
+        "storage": slots.storage if _limit(slots.storage) else None,
         "storage_mb_s": slots.throughput_mb_s,
         "provider": slots.provider,
     }
@@ -231,6 +289,11 @@ def _tell_need(draft: Draft, reports: Sequence[LoadingOut], *, is_computed: bool
         )
     draft.figure("image size", first.image_kb, "kB", sources=("data:speed/loading.json",))
     key = "loading.need_title" if is_computed else "loading.need_given"
+    if first.image_kb >= _LARGE * _USUAL_KB:
+        factor = float(format_significant(first.image_kb / _USUAL_KB, 2))
+        draft.figure("usual image", _USUAL_KB, "kB", sources=("data:speed/loading.json",))
+        draft.figure("larger than usual", factor, "1", formula="kB / kB of an ImageNet file")
+        draft.say("loading.large", usual=_USUAL_KB, factor=f"{factor:g}", importance=HEAD)
     draft.bullets(
         lines, title=draft.phrase(key, model=first.model or "", size=f"{first.image_kb:g}")
     )

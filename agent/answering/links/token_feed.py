@@ -25,6 +25,8 @@ _OF_A_CARD = 50_000
 _BYTES_OF_STATE = 14
 """Bytes a parameter of a checkpoint to resume from: weights, fp32 masters, two moments."""
 _EXAMPLE_B = 7.0
+_OF_WORDS_B = 1.0
+"""From so many billions of parameters a network without a name is one of language."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
@@ -37,7 +39,8 @@ def is_of_tokens(request: Request) -> bool:
     if match is not None:
         return match.spec.kind in _KINDS
     is_said = slots.tokens is not None or slots.tokens_per_sample is not None
-    return is_said and slots.model is None
+    is_large = (slots.params_b or 0) >= _OF_WORDS_B
+    return (is_said or is_large) and slots.model is None
 
 
 def compose_tokens(draft: Draft) -> Steps:
@@ -46,6 +49,8 @@ def compose_tokens(draft: Draft) -> Steps:
     results = yield (guidance_call(draft.request, k=2, topic="loading"),)
     draft.use(*results)
     cards = slots.gpu_count or 1
+    if slots.num_workers == 0:
+        draft.say("loading.no_workers", importance=HEAD)
     rate = _OF_A_RUN if cards == 1 else _OF_A_CARD * cards
     need = rate * max(_BYTES) / 1e6
     for name, value in (("narrow token", min(_BYTES)), ("token", max(_BYTES))):
@@ -62,7 +67,7 @@ def compose_tokens(draft: Draft) -> Steps:
         draft.say("token_feed.run", **said, importance=HEAD)
     if slots.tokens is not None:
         _say_size(draft, slots.tokens)
-    if slots.gpu_util_pct is None and slots.storage is not None:
+    if slots.gpu_util_pct is None and slots.num_workers is None and slots.storage is not None:
         _say_saves(draft)
     else:
         draft.say("token_feed.elsewhere", importance=HEAD)

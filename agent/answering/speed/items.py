@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 from agent.answer import Answer, AssumptionOut, Verdict
+from agent.answering.links import loading
 from agent.answering.plan import Call, Context, Plan
 from agent.answering.speed import item_work, times
 from agent.answering.speed.decode import asks_speed
@@ -35,6 +36,8 @@ def applies(request: Request, context: Context) -> bool:
     request = item_work.completed(request)
     slots = request.slots
     if slots.model is None or not slots.has_card or slots.step_s is not None:
+        return False
+    if loading.feeds_told(request):
         return False
     is_rate = slots.request_rate_per_s is not None
     if slots.models is not None or slots.gpus is not None or (request.goal and not is_rate):
