@@ -48,6 +48,8 @@ class Shape:
     experts: int | None = None
     """Routed experts of a layer; None for dense models and where it is not known."""
     experts_per_token: int | None = None
+    positions: int | None = None
+    """Tokens that the model was made for; None where that is not known."""
 
     @property
     def matmul_params(self) -> float:
@@ -140,6 +142,7 @@ def shape_from_spec(spec: Any) -> Shape:
         kind=spec.kind,
         experts=spec.moe.num_experts if spec.moe else None,
         experts_per_token=spec.moe.experts_per_token if spec.moe else None,
+        positions=spec.max_position_embeddings,
     )
 
 

@@ -96,6 +96,7 @@ def _seq_len(job: TrainingJob, shape: Shape, assumed: _Assumed) -> int:
     if job.seq_len is not None:
         return job.seq_len
     value = 128 if shape.is_encoder else (4096 if job.stage == "pretrain" else 2048)
+    value = min(value, shape.positions or value)
     assumed.note("seq_len", value, "token", "usual length for this kind of training")
     return value
 

@@ -13,6 +13,7 @@ from agent.answering.fitting.kernels import judged_kernels
 from agent.answering.fitting.more_machines import say_more_machines
 from agent.answering.fitting.native_formats import say_native_format
 from agent.answering.fitting.pipeline import judged_pipeline
+from agent.answering.fitting.positions import say_positions
 from agent.answering.fitting.shared_prefix import say_shared_context, say_shared_prefix
 from agent.answering.hosts.layer_split import is_layer_split, say_layer_split
 from agent.answering.hosts.offload import can_offload, compose_offload
@@ -261,6 +262,7 @@ def _say_serving_details(
     card: GpuReport | None,
 ) -> None:
     slots = draft.request.slots
+    say_positions(draft)
     say_shared_context(draft)
     say_shared_prefix(draft, chosen)
     say_card(draft, chosen, card)

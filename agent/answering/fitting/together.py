@@ -107,12 +107,11 @@ def _alike(draft: Draft, count: int) -> Steps:
     """Copies of one model, or models of one size: so many times the need of one."""
     slots = draft.request.slots
     is_narrow = slots.quantization in _IN_FOUR
-    forms = [None] if is_narrow else [None, "int4"]
-    calls = [
-        Call("estimate_memory", memory_arguments(
-            slots, task="infer", **({"quantization": form, "precision": None} if form else {})))
-        for form in forms
-    ]  # fmt: skip
+    forms: list[dict[str, Any]] = [{}]
+    if not is_narrow:
+        forms.append({"quantization": "int4", "precision": None})
+    calls = [Call("estimate_memory", memory_arguments(slots, task="infer", **form))
+             for form in forms]  # fmt: skip
     results = yield (*calls, Call("find_gpu", {"name": slots.gpu, "memory_gb": slots.gpu_mem_gb}))
     draft.use(*results)
     reports = [r.report for r in results if isinstance(r.report, MemoryReport)]

@@ -14,6 +14,7 @@ from agent.answering.fitting.changes import change_name
 from agent.answering.fitting.doubtful import is_doubtful, say_doubtful
 from agent.answering.fitting.frozen_base import base_is_open, say_cached
 from agent.answering.fitting.leaner_program import with_leaner_program
+from agent.answering.fitting.positions import say_positions
 from agent.answering.fitting.rollout import say_group, say_rollout
 from agent.answering.fitting.simulated import simulated
 from agent.answering.fitting.ways_out import ways_out
@@ -85,6 +86,7 @@ def training(draft: Draft, *, simulation: SimulationState = "off") -> Steps:
     chosen = yield from simulated(draft, chosen, simulation)
     found = yield from _asked(draft, chosen, card)
     report = found.report or chosen
+    say_positions(draft)
     say_global_batch(draft, report)
     say_card(draft, report, card)
     if is_method_open:

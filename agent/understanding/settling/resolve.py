@@ -274,7 +274,7 @@ _USUAL_LENGTHS = {2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144}
 
 def _bare_length(document: Document, board: Board, out: Resolution) -> None:
     """A bare "32k" beside a model is its context."""
-    loose = board.of("loose_tokens")
+    loose = [r for r in board.of("loose_tokens") if not document.text[: r.start].endswith("-")]
     has_job = out.get("params_b") is not None or out.spec is not None
     amount = any(out.get(slot) is not None for slot in ("samples", "epochs", "seq_len", "steps"))
     has_job = has_job or board.has("hf_config")
