@@ -18,6 +18,8 @@ from agent.toolbox.memory import MemoryReport
 
 _SIZES = (7.0, 14.0, 70.0)
 """Billions of parameters that people mostly ask about."""
+_SERVED = (7.0, 14.0, 32.0)
+"""Sizes that one card serves in 4 bit."""
 Steps = Generator[tuple[Call, ...], tuple[ToolResult, ...], Answer]
 
 
@@ -32,9 +34,32 @@ def not_sized(draft: Draft, result: ToolResult) -> Steps:
     return draft.finish("depends" if draft.request.slots.task else "not_applicable")
 
 
+def _served(draft: Draft) -> Generator[tuple[Call, ...], tuple[ToolResult, ...], None]:
+    """Needs of common sizes that are only run, in 4 bit."""
+    results = yield tuple(
+        Call("estimate_memory", {"params_b": size, "task": "infer", "quantization": "int4",
+                                 "with_changes": False})
+        for size in _SERVED
+    )  # fmt: skip
+    draft.use(*results)
+    for name, size in (("small_card", 16), ("common_card", 24)):
+        draft.figure(name, size, "GB", formula="memory of cards that hold these")
+    draft.say("rent.ask_served", importance=HEAD)
+    draft.bullets(
+        draft.phrase("rent.row", size=f"{size:g}", method="int4",
+                     need=gib(result.report.process_bytes))
+        for size, result in zip(_SERVED, results, strict=True)
+        if isinstance(result.report, MemoryReport)
+    )  # fmt: skip
+
+
 def without_model(draft: Draft) -> Steps:
     """Needs of common sizes, what there is to start with, and one question."""
     slots = draft.request.slots
+    if slots.task == "infer" and slots.method is None:
+        yield from _served(draft)
+        yield from entry_types(draft, covered_provider(draft))
+        return _asking(draft, "rent.ask_question_served")
     methods = (slots.method,) if slots.method else ("qlora", "lora")
     pairs = [(size, method) for size in _SIZES for method in methods]
     results = yield (
@@ -54,7 +79,13 @@ def without_model(draft: Draft) -> Steps:
     draft.bullets(lines)
     yield from entry_types(draft, covered_provider(draft))
     say_cited(draft, passages_in(results)[:2])
-    question = draft.request.clarifying_question or draft.phrase("rent.ask_question")
+    return _asking(draft)
+
+
+def _asking(draft: Draft, key: str = "rent.ask_question") -> Answer:
+    """The answer with the one question that decides."""
+    slots = draft.request.slots
+    question = draft.request.clarifying_question or draft.phrase(key)
     answer = draft.finish("depends" if slots.task else "not_applicable")
     if draft.request.clarifying_question is None:
         asked = draft.phrase("common.question", question=question)

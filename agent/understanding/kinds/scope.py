@@ -195,7 +195,8 @@ def is_out_of_scope(
     text = document.text
     meant = _without_idioms(text)
     for name in ("harmful", "creative", "mining", "learning"):
-        if _group("decisive", name).has(meant) and not (name == "creative" and _is_a_run(board)):
+        is_purpose = name == "creative" and (_is_a_run(board) or _rents_for_ai(text, board))
+        if _group("decisive", name).has(meant) and not is_purpose:
             return True
     if "outside" in asked and not any(board.has(slot) for slot in _WORK):
         return True
@@ -297,6 +298,13 @@ def _is_a_run(board: Board) -> bool:
     """Whether a model is sized for a card or trained: what it is to write is its purpose."""
     is_sized = board.has("model_match") or board.has("params_b")
     return is_sized and any(board.has(slot) for slot in ("card", "gpu_mem_gb", "method_scale"))
+
+
+def _rents_for_ai(text: str, board: Board) -> bool:
+    """Whether a machine is looked for, for an AI or for want of a card: writing is its purpose."""
+    is_for = is_of_machines_for_ai(text) or board.has("gpu_none") or board.has("host_ram_gb")
+    is_asked = any(table("cues", name).has(text) for name in ("recommend", "cost"))
+    return is_for and (is_asked or _group("near", "rents").has(text))
 
 
 _ASKS_ON = ("cost", "time", "recommend", "memory")
