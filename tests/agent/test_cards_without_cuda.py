@@ -10,7 +10,7 @@ from tests.agent.answers import answer
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        ("QLoRA of Qwen2.5-7B on an RX 7900 XTX, seq 1024, does it work?", ("ROCm", "bitsandbytes")),
+        ("QLoRA of Qwen2.5-7B, RX 7900 XTX, seq 1024, does it work?", ("ROCm", "bitsandbytes")),
         ("能在 7900XT 上微调 Qwen2.5-3B LoRA 吗", ("ROCm", "HIP")),
         ("MI300X full fine-tuning of Llama-3.1-8B, enough?", ("ROCm",)),
     ],
