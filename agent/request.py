@@ -92,6 +92,8 @@ class Slots(_Record):
     """Hypotheses that an encoder-decoder keeps while it decodes."""
     pipeline_offload: Literal["model", "sequential"] | None = None
     """Diffusion: one model, or one layer, of the pipeline on the card at a time."""
+    documents: int | None = None
+    """Contrastive training: documents that a query brings (train_group_size)."""
     blocks_to_swap: int | None = None
     """Training a diffusion transformer: blocks whose weights wait in host memory."""
     vae_slicing: bool | None = None

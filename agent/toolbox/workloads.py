@@ -104,6 +104,7 @@ def _training(arguments: MemoryArguments, model: ResolvedModel, common: dict[str
         gradient_checkpointing=arguments.gradient_checkpointing,
         fused_ce=arguments.fused_ce,
         blocks_to_swap=arguments.blocks_to_swap,
+        documents=arguments.documents,
         parallelism=_parallelism(arguments),
         tensor_parallel_size=arguments.tp,
         pipeline_parallel_size=arguments.pp,

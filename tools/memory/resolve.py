@@ -352,8 +352,11 @@ def _lengths(fill: _Filler) -> _Lengths:
     if objective == "grpo" and workload.completion_len:
         return _Lengths(tokens, sequences * workload.completion_len, seq_len, sequences)
     if objective == "contrastive":
-        query = fill.get("max_prompt_len", min(seq_len, 64))
-        return _Lengths(batch * (seq_len + query), 0, seq_len, 2 * batch)
+        query, each = fill.get("max_prompt_len", min(seq_len, 64)), workload.documents or 1
+        return _Lengths(batch * (each * seq_len + query), 0, seq_len, (each + 1) * batch)
+    if objective == "rerank" and workload.documents:
+        sequences *= workload.documents
+        return _Lengths(sequences * seq_len, 0, seq_len, sequences)
     if objective in ("rerank", "reward", "classify"):
         return _Lengths(tokens, 0, seq_len, sequences)
     return _Lengths(tokens, tokens, seq_len, sequences)

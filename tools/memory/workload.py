@@ -43,7 +43,7 @@ _POSITIVE = (
     "expert_parallel_size", "context_parallel_size", "lora_rank", "galore_rank", "trainable_layers",
     "gradient_accumulation", "num_generations", "batch", "context_len", "concurrency", "prompt_len",
     "gpu_total_bytes", "max_num_seqs", "max_num_batched_tokens", "kv_tokens",
-    "response_len", "max_prompt_len", "completion_len", "served_lora_rank",
+    "documents", "response_len", "max_prompt_len", "completion_len", "served_lora_rank",
     "image_px", "image_height", "image_width", "frames", "audio_samples", "target_len",
 )  # fmt: skip
 _NOT_NEGATIVE = (
@@ -163,6 +163,8 @@ class TrainingWorkload(_Workload):
     """PPO and GRPO: generated tokens."""
     max_prompt_len: int | None = None
     """Longest prompt; for contrastive training the query's tokens (seq_len is the document's)."""
+    documents: int | None = None
+    """Contrastive and ranking objectives: documents a query brings (train_group_size)."""
     completion_len: int | None = None
     num_generations: int | None = None
     reference_model: bool | None = None

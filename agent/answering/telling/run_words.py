@@ -21,6 +21,7 @@ _SLOTS = (
     "batch", "grad_accum", "gradient_checkpointing", "attention", "fused_ce",
     "seq_len", "output_len", "concurrency", "gpu_memory_utilization", "gpu_layers", "img_size",
     "clip_s", "frames", "beams", "pipeline_offload", "blocks_to_swap", "vae_slicing", "vae_tiling",
+    "documents",
     "framework", "gpu", "gpu_mem_gb", "gpu_count", "instance", "provider", "tp", "pp", "zero_stage",
     "strategy", "offload",
 )  # fmt: skip

@@ -108,6 +108,8 @@ def _scale_of_format(formats: set[str]) -> str | None:
 
 def _task(document: Document, board: Board, out: Resolution) -> str | None:
     cues = [cue for cue in board.of("task_cue") if not _is_denied(document, cue)]
+    if any(cue.value == "infer" for cue in cues):
+        cues = [cue for cue in cues if not _is_over(document, cue)]
     kinds = {reading.value for reading in cues}
     if out.get("served_loras"):
         return "infer"
@@ -158,6 +160,21 @@ def _is_denied(document: Document, cue: Reading) -> bool:
     """Whether quantising is what is not wanted ("without quantizing")."""
     before = document.text[max(0, cue.start - 10) : cue.start]
     return cue.value == "quantize" and table("resolve", "negation").has(before)
+
+
+def _is_over(document: Document, cue: Reading) -> bool:
+    """Whether a training lies behind what is asked: "训完了部署", "after fine-tuning, serve it"."""
+    if cue.value != "train":
+        return False
+    before = document.text[max(0, cue.start - _OVER) : cue.start]
+    behind = document.text[cue.end : cue.end + _OVER]
+    is_over = any(hit.start == 0 for hit in table("resolve", "over_behind").find(behind))
+    hits = table("resolve", "over_before").find(before)
+    return is_over or bool(hits and not before[hits[-1].end :].strip())
+
+
+_OVER = 10
+"""Characters beside the word of a training in which it is told that it is over."""
 
 
 def _are_joined(document: Document, cues: list[Reading]) -> bool:

@@ -41,7 +41,7 @@ _DIRECT = (
     "discount",
     "budget", "host_ram_gb", "total_mem_gb", "need_gb", "model_size_mb", "gpu_mem_used_mib",
     "gpu_mem_total_mib", "probe", "dataset", "beams", "clip_s", "frames", "pipeline_offload",
-    "vae_slicing", "vae_tiling", "blocks_to_swap",
+    "vae_slicing", "vae_tiling", "blocks_to_swap", "documents",
 )  # fmt: skip
 """Slots whose best reading is the slot."""
 

@@ -62,8 +62,8 @@ def leans_on(
     if is_only_settings(text, board) and (not has_subject or _is_other_size(out, last)):
         return _base(out, history)
     leaning = intent in load("conversation")["leaning_intents"] and len(text) <= _SHORT
-    if has_subject and not marked:
-        return last if _runs_on_it(text, out, last) else None
+    if has_subject and (not marked or _on_its_card(text, out, history)):
+        return _of_its_machine(text, out, history)
     if explains and _asks_saving(text, out, last):
         return _base(out, history)
     turns = _resets(text, out, history) or _sets_on_its_card(text, out, intent, history)
@@ -154,6 +154,21 @@ def _states_setting(text: str, out: Resolution, history: Sequence[Request]) -> b
         and len(text) <= 2 * _SHORT
         and _has_any(last_job(history), _SUBJECT)
     )
+
+
+def _on_its_card(text: str, out: Resolution, history: Sequence[Request]) -> bool:
+    """Whether other models are to run on the card of the job before ("这卡上再挂个 bge-m3")."""
+    own = any(out.get(slot) is not None for slot in ("gpu", "gpus", "gpu_mem_gb", "instance"))
+    job = last_job(history).slots
+    points = table("conversation", "its_card").has(text)
+    return points and not own and job.has_card and job.has_model and len(text) <= 4 * _SHORT
+
+
+def _of_its_machine(text: str, out: Resolution, history: Sequence[Request]) -> Request | None:
+    """What a turn with a model of its own takes its machine from."""
+    if _on_its_card(text, out, history):
+        return last_job(history)
+    return history[-1] if _runs_on_it(text, out, history[-1]) else None
 
 
 def _runs_on_it(text: str, out: Resolution, last: Request) -> bool:
