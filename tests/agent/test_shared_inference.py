@@ -11,7 +11,7 @@ from tests.agent.answers import answered
     ("question", "layers"),
     [
         (
-            "Qwen2.5-72B AWQ tensor parallel inference, 2 machines, one A6000 each, 25 Gbps enough?",
+            "72B AWQ tensor parallel inference, 2 machines, one A6000 each, 25 Gbps enough?",
             80,
         ),
         ("两台机器各一张 4090,万兆网 10Gbps,张量并行推理 Qwen2.5-32B int4 网络够吗", 64),
