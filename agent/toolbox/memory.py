@@ -39,7 +39,7 @@ class MemoryArguments(Arguments):
     lora_targets: tuple[str, ...] | None = Field(None, description="Module names, or all-linear")
     batch: int | None = Field(None, ge=1, description="Sequences per card and step / 每卡批大小")
     documents: int | None = Field(
-        None, ge=1, description="Contrastive training: documents a query brings / 每条 query 的文档数"
+        None, ge=1, description="Contrastive: documents a query brings / 每条 query 的文档数"
     )
     grad_accum: int | None = Field(None, ge=1)
     gradient_checkpointing: Literal["none", "full", "selective"] | None = None
