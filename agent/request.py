@@ -201,16 +201,16 @@ class Slots(_Record):
         return self.gpu not in (None, "none")
 
     @property
-    def sample_length(self) -> int | None:
-        """Tokens of the longest sample, where all are said to have so many."""
-        return None if self.lengths_vary else self.tokens_per_sample
-
-    @property
     def context_of_one(self) -> int | None:
         """Tokens that one request may hold: its share where all share a context."""
         if self.seq_len is None or not self.context_is_shared:
             return self.seq_len
         return max(1, self.seq_len // (self.concurrency or 1))
+
+    @property
+    def sample_length(self) -> int | None:
+        """Tokens of the longest sample, where all are said to have so many."""
+        return None if self.lengths_vary else self.tokens_per_sample
 
     @property
     def first_price(self) -> Money | None:
