@@ -18,7 +18,8 @@ _CARDS = re.compile(
     r"|张(?=[^图照网片])|块(?!钱|\s?\d?[一每]\s?个?(?:小时|钟头)(?!\s?(?:要|得|是|大概)?[多几])|/)|devices(?![a-z]))"
 )
 _SINGLE = re.compile(
-    r"单卡(?!的?\s?(?:micro )?(?:batch|bs|批)|的?(?:显存|内存)?(?:是|有|能)?(?:多少|多大|几g))|单张|单块|单gpu|(?<![a-z])single(?![a-z])"
+    r"单卡(?!的?\s?(?:micro )?(?:batch|bs|批)|的?(?:显存|内存)?(?:是|有|能)?(?:多少|多大|几g))"
+    r"|单张|单块|单gpu|(?<![a-z])single(?![a-z])"
     r"|(?<![a-z])one gpu"
 )
 _JUST_ONE = re.compile(
