@@ -231,7 +231,7 @@ def _read_days(document: Document, board: Board) -> None:
     )
     if daily is not None:
         each = _value(daily["n"] or daily["m"] or daily["o"])
-        count = _hours(days["n"], days["unit"]) / 24 if days is not None else None
+        count = _hours_of(days) / 24 if days is not None else None
         if count is None and re.search("月|month", text):
             count = _WORKDAYS_OF_A_MONTH
         if each and each <= 24 and count:
@@ -242,7 +242,7 @@ def _read_days(document: Document, board: Board) -> None:
             if days is not None:
                 document.take(days.start(), days.end())
     elif days is not None:
-        board.add("hours", _hours(days["n"], days["unit"]), days.start(), days.end(), weight=3.0)
+        board.add("hours", _hours_of(days), days.start(), days.end(), weight=3.0)
         document.take(days.start(), days.end())
     elif (one := _ONE_OF_RENT.search(text)) is not None:
         unit = one["unit"] or one["unit2"]
@@ -260,6 +260,12 @@ def _read_days(document: Document, board: Board) -> None:
 def _is_rent(text: str, found: re.Match[str]) -> bool:
     """Whether days are a length of use, not a date or a deadline that something is past."""
     return _hours(found["n"], found["unit"]) > 0 and not text.startswith("ago", found.end() + 1)
+
+
+def _hours_of(found: re.Match[str]) -> float:
+    """Hours of days or weeks, with the half that may follow: "3天半"."""
+    half = 0.5 if found.string.startswith("半", found.end()) else 0.0
+    return _hours(found["n"], found["unit"]) + half * _HOURS.get(found["unit"][0], 24.0)
 
 
 def _hours(written: str, unit: str) -> float:
