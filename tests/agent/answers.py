@@ -7,6 +7,7 @@ from agent.answer import Answer
 from agent.answering import compose
 from agent.answering.plan import Context, advance
 from agent.grounding import Evidence
+from agent.request import Request
 from agent.settings import Settings
 from agent.toolbox import ToolResult, build_toolbox
 from agent.toolbox.guidance import GuidanceReport
@@ -23,6 +24,22 @@ def answered(question: str, *, own_machine: bool = False) -> tuple[Answer, list[
         if isinstance(step, Answer):
             return step, results
         results += [tools[call.name].call(call.arguments) for call in step]
+
+
+def talked(*turns: str) -> list[Answer]:
+    """The embedded answers to the turns of one conversation, no number without an origin."""
+    tools = {tool.name: tool for tool in build_toolbox(Settings())}
+    earlier: list[Request] = []
+    answers: list[Answer] = []
+    for turn in turns:
+        request, context = parse(turn, earlier), Context(earlier=tuple(earlier))
+        results: list[ToolResult] = []
+        while not isinstance(step := advance(compose(request, context), results), Answer):
+            results += [tools[call.name].call(call.arguments) for call in step]
+        assert not ungrounded(step, question=" ".join(turns))
+        answers.append(step)
+        earlier.append(request)
+    return answers
 
 
 def answer(question: str) -> Answer:

@@ -4,30 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent import ungrounded
 from agent.answer import Answer
-from agent.answering import compose
-from agent.answering.plan import Context, advance
-from agent.request import Request
-from agent.settings import Settings
-from agent.toolbox import ToolResult, build_toolbox
-from agent.understanding import parse
-
-
-def _talk(*turns: str) -> list[Answer]:
-    """Answers to all turns, no number without an origin."""
-    tools = {tool.name: tool for tool in build_toolbox(Settings())}
-    earlier: list[Request] = []
-    answers: list[Answer] = []
-    for turn in turns:
-        request, context = parse(turn, earlier), Context(earlier=tuple(earlier))
-        results: list[ToolResult] = []
-        while not isinstance(step := advance(compose(request, context), results), Answer):
-            results += [tools[call.name].call(call.arguments) for call in step]
-        assert not ungrounded(step, question=" ".join(turns))
-        answers.append(step)
-        earlier.append(request)
-    return answers
+from tests.agent.answers import talked
 
 
 def _value(answer: Answer, name: str) -> float:
@@ -47,7 +25,7 @@ def _value(answer: Answer, name: str) -> float:
     ],
 )
 def test_every_card_is_paid_for(question: str, cost: float) -> None:
-    (answer,) = _talk(question)
+    (answer,) = talked(question)
     assert _value(answer, "cost") == pytest.approx(cost)
 
 
@@ -59,10 +37,10 @@ def test_every_card_is_paid_for(question: str, cost: float) -> None:
     ],
 )
 def test_a_discount_later_is_one_of_all_cards(turns: tuple[str, ...], cost: float) -> None:
-    assert _value(_talk(*turns)[-1], "cost") == pytest.approx(cost)
+    assert _value(talked(*turns)[-1], "cost") == pytest.approx(cost)
 
 
 def test_a_price_that_may_be_of_one_card_or_of_all_is_told_both_ways() -> None:
-    (answer,) = _talk("autodl 2.5一小时 开4张跑10个小时 一共多少")
+    (answer,) = talked("autodl 2.5一小时 开4张跑10个小时 一共多少")
     assert _value(answer, "cost") == pytest.approx(25)
     assert _value(answer, "cost_of_all") == pytest.approx(100)
